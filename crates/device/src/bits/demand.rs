@@ -197,7 +197,10 @@ impl<'a> Site<'a> {
     fn asked(&self, computation: &Computation, batch: &DieBatch) -> AskedOfDies {
         if let Some(operand) = computation.page_operand() {
             let reads = batch.iter().map(|&place| self.class.reads(operand, place));
-            return AskedOfDies::Reads(reads.flatten().copied().collect());
+            return AskedOfDies::Reads {
+                reads: reads.flatten().copied().collect(),
+                cached: Vec::new(),
+            };
         }
         let site = self.class.site_asked(computation, self.site);
         let plane = |place| self.class.plane(self.geometry, site, place);

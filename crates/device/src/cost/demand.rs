@@ -9,6 +9,7 @@ use sim::{Energy, Span};
 
 use super::Account;
 use crate::memory::Partition;
+use crate::schedule::Read;
 
 /// A command of the host, and everything that it has the drive do.
 #[derive(Clone, Debug, Default)]
@@ -61,10 +62,8 @@ pub struct Fetch {
 pub enum AskedOfDies {
     /// The commands of the fetch: dies, and for how many planes each.
     Commands(Vec<(u32, u32)>),
-    /// To read parts of pages, wherever these are.
-    Reads(Vec<PageRead>),
-    /// The same, and parts that the drive's DRAM has leave it meanwhile.
-    Parts {
+    /// To read parts of pages, wherever these are, while those that the drive's DRAM has leave it.
+    Reads {
         /// Those that flash has.
         reads: Vec<PageRead>,
         /// The address and the bytes of each of the others.
@@ -83,6 +82,18 @@ pub struct PageRead {
     pub bytes: u32,
     /// The complement of what is stored is wanted.
     pub inverse: bool,
+}
+
+impl PageRead {
+    /// A read that the translation layer tells of, of a page of this mode.
+    pub(crate) fn of(read: &Read, mode: ProgramMode) -> PageRead {
+        PageRead {
+            page: read.page,
+            mode,
+            bytes: read.bytes,
+            inverse: read.inverse,
+        }
+    }
 }
 
 /// A command of a die.

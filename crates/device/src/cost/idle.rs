@@ -274,10 +274,7 @@ impl IdleDrive {
                         .ask(die, AskedPages::new(stage, at, planes), &ticket);
                 }
             }
-            AskedOfDies::Reads(reads) => {
-                reads.iter().for_each(|read| self.array.read(read, &ticket))
-            }
-            AskedOfDies::Parts { reads, cached } => {
+            AskedOfDies::Reads { reads, cached } => {
                 reads.iter().for_each(|read| self.array.read(read, &ticket));
                 of_dram = self.post_cached(cached);
             }

@@ -2,11 +2,11 @@
 
 use media::channel::ChannelConfig;
 use media::core::CoresConfig;
-use media::dram::{DramConfig, DramTiming, Interleave, RowPolicy};
 use media::link::LinkConfig;
 use media::nand::{CommandPhases, Geometry, NandConfig};
 
 use super::{AcceleratorModel, CostModel};
+use crate::memory::tests as memory;
 use crate::schedule::tests as schedule;
 
 /// Its model; a stripe is a page in each of 128 planes.
@@ -58,35 +58,8 @@ pub(crate) fn model() -> CostModel {
             idle_milliwatts: 0,
             work: media::core::WorkConfig::default(),
         },
-        dram: dram(),
+        dram: memory::dram(),
         page_buffers: 4096,
         schedule: schedule::config(),
-    }
-}
-
-/// The memory of `base.toml`.
-fn dram() -> DramConfig {
-    DramConfig {
-        timing: DramTiming::Banks,
-        capacity_bytes: 1 << 34,
-        channels: 1,
-        ranks: 1,
-        banks: 8,
-        row_bytes: 8192,
-        interleave: Interleave::Banks,
-        row_policy: RowPolicy::Open,
-        clock_megahertz: 1600,
-        transfer_bytes: 4,
-        burst_transfers: 16,
-        t_rcd_ns: 18,
-        t_cl_ns: 18,
-        t_rp_ns: 18,
-        t_ras_ns: 42,
-        t_refi_ns: 3904,
-        t_rfc_ns: 280,
-        activate_pj: 0,
-        read_pj_per_byte: 0,
-        write_pj_per_byte: 0,
-        refresh_pj: 0,
     }
 }

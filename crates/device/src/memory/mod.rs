@@ -52,4 +52,4 @@ impl MemoryConfig {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -8,6 +8,33 @@ use sim::{Simulation, Span, Time};
 
 use super::{BufferSizes, Buffers, Purpose, Quotas, RESERVED};
 
+/// The memory of `base.toml`.
+pub(crate) fn dram() -> DramConfig {
+    DramConfig {
+        timing: DramTiming::Banks,
+        capacity_bytes: 1 << 34,
+        channels: 1,
+        ranks: 1,
+        banks: 8,
+        row_bytes: 8192,
+        interleave: Interleave::Banks,
+        row_policy: RowPolicy::Open,
+        clock_megahertz: 1600,
+        transfer_bytes: 4,
+        burst_transfers: 16,
+        t_rcd_ns: 18,
+        t_cl_ns: 18,
+        t_rp_ns: 18,
+        t_ras_ns: 42,
+        t_refi_ns: 3904,
+        t_rfc_ns: 280,
+        activate_pj: 0,
+        read_pj_per_byte: 0,
+        write_pj_per_byte: 0,
+        refresh_pj: 0,
+    }
+}
+
 /// Buffers with so many that are anybody's.
 fn buffers(simulation: &Simulation, common: u32) -> Rc<Buffers> {
     Rc::new(Buffers::new(
@@ -117,27 +144,8 @@ fn a_buffer_without_room_for_it_is_noticed() {
 #[test]
 fn partitions_lie_one_after_another_and_must_fit() {
     let dram = DramConfig {
-        timing: DramTiming::Banks,
         capacity_bytes: 1 << 20,
-        channels: 1,
-        ranks: 1,
-        banks: 8,
-        row_bytes: 8192,
-        interleave: Interleave::Banks,
-        row_policy: RowPolicy::Open,
-        clock_megahertz: 1600,
-        transfer_bytes: 4,
-        burst_transfers: 16,
-        t_rcd_ns: 18,
-        t_cl_ns: 18,
-        t_rp_ns: 18,
-        t_ras_ns: 42,
-        t_refi_ns: 0,
-        t_rfc_ns: 0,
-        activate_pj: 0,
-        read_pj_per_byte: 0,
-        write_pj_per_byte: 0,
-        refresh_pj: 0,
+        ..dram()
     };
     let quotas = Quotas {
         mapping: 100,

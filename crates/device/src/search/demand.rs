@@ -288,17 +288,11 @@ impl Search {
             };
             cached.extend(found.map(|found| found.in_dram()));
             if let Some(slice) = missing {
-                self.ftl.each_read(slice, |read, mode| {
-                    reads.push(PageRead {
-                        page: read.page,
-                        mode,
-                        bytes: read.bytes,
-                        inverse: read.inverse,
-                    });
-                });
+                self.ftl
+                    .each_read(slice, |read, mode| reads.push(PageRead::of(&read, mode)));
             }
         }
-        AskedOfDies::Parts { reads, cached }
+        AskedOfDies::Reads { reads, cached }
     }
 }
 

@@ -131,14 +131,8 @@ impl Bits {
                     ChunkPart::Found(_) => return,
                     ChunkPart::PartlyFound(slice, rest) => rest.of(slice),
                 };
-                self.ftl.each_read(slice, |read, mode| {
-                    reads.push(PageRead {
-                        page: read.page,
-                        mode,
-                        bytes: read.bytes,
-                        inverse: read.inverse,
-                    });
-                });
+                self.ftl
+                    .each_read(slice, |read, mode| reads.push(PageRead::of(&read, mode)));
             },
         );
     }

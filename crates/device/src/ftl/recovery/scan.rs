@@ -275,7 +275,6 @@ impl Scan {
         let Some(spare) = spare else {
             return First::None;
         };
-        self.recovered.damaged_records += u64::from(Record::is_damaged(spare));
         let mut first = First::Foreign;
         for (slot, record) in Record::decode_slots(spare, unit) {
             self.next_version = self.next_version.max(record.version + 1);
@@ -288,6 +287,9 @@ impl Scan {
             if first == First::Foreign {
                 first = First::Record(record);
             }
+        }
+        if first == First::Foreign {
+            self.recovered.damaged_records += u64::from(Record::is_damaged(spare));
         }
         first
     }

@@ -17,7 +17,7 @@ from bitline.explanation import Estimate
 from bitline.search import pieces
 from bitline.search.compaction import compacted, finish_copy, is_full, no_room
 from bitline.search.pieces import Item
-from bitline.search.store import Context, Store, Term, Terms, is_part, unmade
+from bitline.search.store import ENTRIES_MAX, Context, Store, Term, Terms, is_part, unmade
 from bitline.search.ternary import Prefix, big_endian, cover
 
 KIND = "key-value"
@@ -66,7 +66,7 @@ class KeyValue(MutableMapping[bytes, bytes]):
         cls, context: Context, name: str, *, entries: int, name_bytes: int, value_bytes: int
     ) -> "KeyValue":
         """Make one, as `Searches.key_value` says."""
-        whole_number("entries", entries, 1, (1 << 32) - 1)
+        whole_number("entries", entries, 1, ENTRIES_MAX)
         whole_number("name_bytes", name_bytes, 1, _NAME_BYTES_MAX)
         # The beginning of an item's first entry has any short name.
         least = pieces.BEFORE_NAME - pieces.HEAD_BYTES + name_bytes
@@ -169,8 +169,9 @@ class KeyValue(MutableMapping[bytes, bytes]):
         store = self._long if long else self._short
         if store is None:
             raise UsageError(f"{self.name!r} has no names of more than {self.name_bytes} bytes")
+        found = whole_number("entries", entries, 0, ENTRIES_MAX)
         # What a command writes of an item lies side by side: no more pages than that takes.
-        return store.estimate(short or long, None, ("entries", entries), 1, count=False)
+        return store.estimate(short or long, None, found, 1, count=False)
 
     def __contains__(self, name: object) -> bool:
         """Whether there is a name.

@@ -32,6 +32,8 @@ QUERY_BYTES_MAX = 1 << 18
 _BESIDE_PATTERNS = 4 + 8 * PARTS_MAX
 #: Bytes of a pattern beside name and mask, if it is a group of its own.
 _BESIDE_NAME = 6
+#: The most entries that a store can have.
+ENTRIES_MAX = (1 << 32) - 1
 #: The most bytes of a schema, which are 16 bits in the catalogue.
 SCHEMA_BYTES_MAX = 65_535
 #: Bytes of records that are handed over at once.
@@ -281,12 +283,11 @@ class Store:
         return self.glue.count(self.name, groups)
 
     def estimate(
-        self, groups: Terms, parts: Parts | None, found: tuple[str, int], pages: int | None, *, count: bool
+        self, groups: Terms, parts: Parts | None, matches: int, pages: int | None, *, count: bool
     ) -> Estimate:
-        """What `lookup`, or `count`, would take if so many match, by its name, in so many pages."""
-        matches = whole_number(*found, 0, (1 << 32) - 1)
+        """What `lookup`, or `count`, would take if so many match, in so many logical pages."""
         if pages is not None:
-            whole_number("pages", pages, 0, (1 << 32) - 1)
+            whole_number("pages", pages, 0, ENTRIES_MAX)
         told = self.glue.estimate(self.name, groups, parts or [], matches, pages, count)
         return made(Estimate, json.loads(told))
 

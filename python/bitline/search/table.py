@@ -19,7 +19,7 @@ from bitline.search.finish import Asked, filtered, finished, kept_rows, meant_ro
 from bitline.search.layout import Layout, options_for
 from bitline.search.plan import DELETION, Limit, Plan, in_commands, patterns_needed, planned, too_many
 from bitline.search.sources import Source, read
-from bitline.search.store import TERMS_MAX, Context, Store, files_of, is_part
+from bitline.search.store import ENTRIES_MAX, TERMS_MAX, Context, Store, files_of, is_part
 from bitline.units import counted
 
 if TYPE_CHECKING:
@@ -32,8 +32,6 @@ KIND = "table"
 Where: TypeAlias = str | pc.Expression
 #: Patterns of one query, if nothing else is said. Each is a search of all names.
 TERMS = 256
-#: More rows than any table has.
-_ALL_ROWS = (1 << 32) - 1
 
 
 class Table:
@@ -77,7 +75,7 @@ class Table:
             raise UsageError("a table has at least one column, and columns of different names")
         layout = Layout(table.schema, options_for(table, indexes, text_bytes, prefix_bytes, ranges))
         room = max(table.num_rows, 1) if capacity is None else capacity
-        whole_number("capacity", room, max(table.num_rows, 1), (1 << 32) - 1)
+        whole_number("capacity", room, max(table.num_rows, 1), ENTRIES_MAX)
         # It has its name when all rows are there; what a power cut leaves is made anew.
         files, making = files_of(context), f"{name}/making"
         if is_part(context, making, name):
@@ -239,9 +237,10 @@ class Table:
         groups = plan.groups
         if plan.is_everything and not count:
             # All rows are found, however many are meant; the drive knows how many there are.
-            groups, found = self._store.everything(), (_ALL_ROWS, None)
+            groups, found = self._store.everything(), (ENTRIES_MAX, None)
+        rows, pages = whole_number("rows", found[0], 0, ENTRIES_MAX), found[1]
         parts = None if count else self._layout.rows.parts(needed)
-        return self._store.estimate(groups, parts, ("rows", found[0]), found[1], count=count)
+        return self._store.estimate(groups, parts, rows, pages, count=count)
 
     def explain(
         self,
@@ -263,7 +262,8 @@ class Table:
             f"drive: {plans.told_of(plan, self.indexes)}",
             f"returned: {sum(size for _, size in parts):,} of {self._layout.rows.bytes:,} bytes of each row",
         ]
-        open_ = [part for part in parts_of(asked.condition) if not self._plan(part).exact]
+        whole = asked.condition
+        open_ = [one for one in parts_of(whole) if not (plan if one is whole else self._plan(one)).exact]
         if open_:
             told.append(f"host, what names do not tell: {' and '.join(part.words() for part in open_)}")
         else:

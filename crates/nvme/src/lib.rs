@@ -17,6 +17,7 @@ mod memory;
 pub mod query;
 mod queue;
 mod status;
+pub mod task;
 
 pub use command::{AdminCommand, BitsCommand, Command, CommandSet, IoCommand, SearchCommand};
 pub use data_pointer::{DataPointer, MAX_TRANSFER_BYTES, Segment, SegmentList};

@@ -199,6 +199,17 @@ statuses! {
     INVALID_PROTECTION_INFORMATION = CommandSpecific, 0x81, "Invalid Protection Information";
     WRITE_TO_READ_ONLY = CommandSpecific, 0x82, "Attempted Write to Read Only Range";
     COMMAND_SIZE_LIMIT_EXCEEDED = CommandSpecific, 0x83, "Command Size Limit Exceeded";
+    OVERLAPPING_IO_RANGE = CommandSpecific, 0x87, "Overlapping I/O Range";
+    INSUFFICIENT_PROGRAM_RESOURCES = CommandSpecific, 0x8A, "Insufficient Program Resources";
+    INVALID_PROGRAM_DATA = CommandSpecific, 0x8E, "Invalid Program Data";
+    INVALID_PROGRAM_INDEX = CommandSpecific, 0x8F, "Invalid Program Index";
+    INVALID_PROGRAM_TYPE = CommandSpecific, 0x90, "Invalid Program Type";
+    MAXIMUM_PROGRAMS_ACTIVATED = CommandSpecific, 0x93, "Maximum Programs Activated";
+    MAXIMUM_PROGRAM_BYTES_EXCEEDED = CommandSpecific, 0x94, "Maximum Program Bytes Exceeded";
+    NO_PROGRAM = CommandSpecific, 0x96, "No Program";
+    PROGRAM_NOT_ACTIVATED = CommandSpecific, 0x98, "Program Not Activated";
+    PROGRAM_IN_USE = CommandSpecific, 0x99, "Program In Use";
+    PROGRAM_TOO_BIG = CommandSpecific, 0x9B, "Program Too Big";
 
     WRITE_FAULT = MediaAndDataIntegrity, 0x80, "Write Fault";
     UNRECOVERED_READ_ERROR = MediaAndDataIntegrity, 0x81, "Unrecovered Read Error";

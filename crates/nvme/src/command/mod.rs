@@ -12,6 +12,7 @@ mod dataset;
 mod directive;
 mod erase;
 mod io;
+mod program;
 mod row;
 mod search;
 mod table;
@@ -33,6 +34,7 @@ pub use io::{
     BlockCommand, BlockRange, CopyBlocks, DatasetManagement, IoCommand, PlacedWrite, ReadWrite,
     WriteZeroes,
 };
+pub use program::{ExecuteProgram, LoadProgram, ProgramActivation, WEB_ASSEMBLY};
 pub use row::{CommandSet, Field, Row, Usual, effect};
 pub use search::{
     Append, Delete, Lookup, LookupContinue, MAX_VALUE_BYTES, RegionAllocate, RegionDeallocate,
@@ -73,6 +75,10 @@ pub mod opcode {
     pub const FORMAT_NVM: u8 = 0x80;
     /// Admin: Sanitize (Base 5.1.22).
     pub const SANITIZE: u8 = 0x84;
+    /// Admin: Load Program (CP).
+    pub const LOAD_PROGRAM: u8 = 0x85;
+    /// Admin: Program Activation Management (CP).
+    pub const PROGRAM_ACTIVATION: u8 = 0x88;
 
     /// I/O: Flush (Base 7.2).
     pub const FLUSH: u8 = 0x00;
@@ -113,6 +119,8 @@ pub mod opcode {
     pub const DELETE: u8 = 0x9D;
     /// I/O, vendor specific: lists search regions.
     pub const REGION_REPORT: u8 = 0x9E;
+    /// I/O, vendor specific: runs a program over files.
+    pub const EXECUTE_PROGRAM: u8 = 0xA3;
 }
 
 /// Refuses halves of fused operations, which the drive does not support (FUSES is 0), and PSDT

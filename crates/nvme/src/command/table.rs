@@ -3,7 +3,7 @@
 //! `docs/reference/commands.md` follow them.
 
 use super::row::{CommandSet, Decoded, Row};
-use super::{AdminCommand, IoCommand, admin, bits, check_flags, io, opcode, search};
+use super::{AdminCommand, IoCommand, admin, bits, check_flags, io, opcode, program, search};
 use crate::entry::SubmissionEntry;
 use crate::status::Status;
 
@@ -13,7 +13,10 @@ pub fn commands() -> impl Iterator<Item = &'static Row> {
     let nvm = io::ROWS.iter().map(|command| &command.row);
     let bits = bits::ROWS.iter().map(|command| &command.row);
     let search = search::ROWS.iter().map(|command| &command.row);
-    admin.chain(nvm).chain(bits).chain(search)
+    let load = program::ADMIN_ROWS.iter().map(|command| &command.row);
+    let run = program::IO_ROWS.iter().map(|command| &command.row);
+    let standard = admin.chain(load).chain(nvm);
+    standard.chain(bits).chain(search).chain(run)
 }
 
 /// The row of a command, if there is such a one.
@@ -63,7 +66,9 @@ impl AdminCommand {
     /// Invalid Command Opcode; Invalid Field for fused operations and reserved values; PRP Offset
     /// Invalid for queues that are not page-aligned; the statuses of [`crate::DataPointer::decode`].
     pub fn decode(entry: &SubmissionEntry) -> Result<AdminCommand, Status> {
-        let decoded = decode_by(&admin::ROWS, CommandSet::Admin, entry);
+        let set = CommandSet::Admin;
+        let decoded = decode_by(&admin::ROWS, set, entry)
+            .or_else(|| decode_by(&program::ADMIN_ROWS, set, entry));
         let command = decoded.unwrap_or(Err(Status::INVALID_OPCODE))?;
         check_flags(entry)?;
         Ok(command)
@@ -93,6 +98,7 @@ impl IoCommand {
         decode_by(&io::ROWS, set, entry)
             .or_else(|| Some(decode_by(&bits::ROWS, set, entry)?.map(IoCommand::Bits)))
             .or_else(|| Some(decode_by(&search::ROWS, set, entry)?.map(IoCommand::Search)))
+            .or_else(|| Some(decode_by(&program::IO_ROWS, set, entry)?.map(IoCommand::Execute)))
             .unwrap_or(Err(Status::INVALID_OPCODE))
     }
 }
@@ -133,8 +139,8 @@ mod tests {
             };
             // A length or an action of zero is refused by some, for another reason.
             entry.cdw10.set(1);
-            entry.cdw11.set(32);
-            entry.cdw12.set(8);
+            entry.cdw11.set(64);
+            entry.cdw12.set(64);
             let refused = Command::decode(row.set, &entry).err();
             assert_ne!(refused, Some(Status::INVALID_OPCODE), "{}", row.name);
         }

@@ -9,6 +9,7 @@ use nvme::identify::Cns;
 use nvme::{AdminCommand, CommandId, ControllerId, QueueId, QueuePriority};
 use proptest::prelude::*;
 
+use super::program::program_admin;
 use super::{data, namespace};
 
 fn directive() -> impl Strategy<Value = AdminCommand> {
@@ -193,6 +194,7 @@ pub(super) fn admin_command() -> impl Strategy<Value = AdminCommand> {
         queue().prop_map(AdminCommand::DeleteSubmissionQueue),
         queue().prop_map(AdminCommand::DeleteCompletionQueue),
         directive(),
+        program_admin(),
         Just(AdminCommand::AsyncEventRequest),
     ]
 }

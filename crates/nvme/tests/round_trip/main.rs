@@ -2,6 +2,7 @@
 
 mod admin;
 mod io;
+mod program;
 mod search;
 
 use nvme::command::commands;

@@ -25,6 +25,8 @@ impl LogPageId {
     pub const COMMANDS_SUPPORTED: LogPageId = LogPageId(0x05);
     /// Sanitize Status.
     pub const SANITIZE_STATUS: LogPageId = LogPageId(0x81);
+    /// Program List (CP), in the vendor's layout: [`crate::task::ProgramList`].
+    pub const PROGRAM_LIST: LogPageId = LogPageId(0x82);
 }
 
 /// Get Log Page.

@@ -6,7 +6,8 @@ mod queue;
 
 use crate::command::row::{CommandSet, Decoded, Field, Row, Usual, effect};
 use crate::command::{
-    DirectiveReceive, DirectiveSend, FormatNvm, Sanitize, halves, join_halves, opcode,
+    DirectiveReceive, DirectiveSend, FormatNvm, LoadProgram, ProgramActivation, Sanitize, halves,
+    join_halves, opcode,
 };
 use crate::data_pointer::DataPointer;
 use crate::entry::SubmissionEntry;
@@ -49,6 +50,10 @@ pub enum AdminCommand {
     FormatNvm(FormatNvm),
     /// Erases all user data, beyond recovery (Base 5.1.22).
     Sanitize(Sanitize),
+    /// Loads a chunk of a program, or unloads one (CP).
+    LoadProgram(LoadProgram),
+    /// Activates a program, or no longer (CP).
+    ProgramActivation(ProgramActivation),
 }
 
 /// Identify.
@@ -120,6 +125,12 @@ impl AdminCommand {
                 format.encode(entry(opcode::FORMAT_NVM, format.namespace))
             }
             AdminCommand::Sanitize(sanitize) => sanitize.encode(entry(opcode::SANITIZE, none)),
+            AdminCommand::LoadProgram(load) => {
+                load.encode(entry(opcode::LOAD_PROGRAM, load.namespace))
+            }
+            AdminCommand::ProgramActivation(activation) => {
+                activation.encode(entry(opcode::PROGRAM_ACTIVATION, activation.namespace))
+            }
         }
     }
 }

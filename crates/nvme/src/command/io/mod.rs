@@ -4,6 +4,7 @@
 mod transfer;
 
 use crate::command::bits::BitsCommand;
+use crate::command::program::ExecuteProgram;
 use crate::command::row::{CommandSet, Decoded, Field, Row, Usual, effect};
 use crate::command::search::SearchCommand;
 use crate::command::{bit, join_dwords, opcode};
@@ -54,6 +55,8 @@ pub enum IoCommand {
     Bits(BitsCommand),
     /// An operation on names and values.
     Search(SearchCommand),
+    /// Runs a program over files.
+    Execute(ExecuteProgram),
 }
 
 /// A Verify or a Write Uncorrectable: blocks, and no data.
@@ -134,6 +137,7 @@ impl IoCommand {
             IoCommand::Copy(copy) => copy.encode(entry(opcode::COPY)),
             IoCommand::Bits(bits) => bits.encode(command_id),
             IoCommand::Search(search) => search.encode(command_id),
+            IoCommand::Execute(execute) => execute.encode(command_id),
         }
     }
 
@@ -153,6 +157,7 @@ impl IoCommand {
             IoCommand::DatasetManagement(command) => command.namespace,
             IoCommand::Bits(command) => command.namespace(),
             IoCommand::Search(command) => command.namespace(),
+            IoCommand::Execute(command) => command.namespace,
         }
     }
 }

@@ -20,6 +20,7 @@ pub mod memory;
 mod part;
 pub mod planted;
 pub mod port;
+pub mod programs;
 pub mod region;
 pub mod schedule;
 pub mod search;

@@ -28,6 +28,7 @@ use crate::cores::Cores;
 use crate::ftl::{Ftl, MappingUnit};
 use crate::memory::Buffers;
 use crate::part::Part;
+use crate::programs::Programs;
 use crate::port::{Fetch, HostPort, HostTransfer};
 use crate::search::Search;
 use crate::served::{Served, ServedFor};
@@ -114,6 +115,7 @@ pub struct Controller {
     port: Rc<HostTransfer>,
     bits: Rc<Bits>,
     search: Rc<Search>,
+    programs: Rc<Programs>,
 }
 
 impl Controller {
@@ -125,7 +127,7 @@ impl Controller {
     pub async fn power_up(
         backend: &Backend,
         config: &FrontendConfig,
-        (cache, bits, search): (Rc<Cache>, Rc<Bits>, Rc<Search>),
+        (cache, bits, search, programs): (Rc<Cache>, Rc<Bits>, Rc<Search>, Rc<Programs>),
         host: HostPort,
         admin: AdminQueues,
         blank: bool,
@@ -175,6 +177,7 @@ impl Controller {
             port: backend.port.clone(),
             bits,
             search,
+            programs,
         });
         controller.take_pages_read();
         controller.resume(blank).await;

@@ -83,7 +83,7 @@ impl Controller {
             self.keep(key, index | UNDER_WAY | how).await?;
         }
         namespace.failed.set(true);
-        self.wait_while_in_use(namespace).await;
+        self.end_programs(Some(namespace)).await?;
         wrote(self.search.forget_namespace(Some(namespace.id)).await)?;
         self.empty_namespace(namespace).await?;
         if erases {

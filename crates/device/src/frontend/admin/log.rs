@@ -13,7 +13,7 @@ use crate::frontend::answer::Answer;
 use crate::frontend::{Controller, FIRMWARE_REVISION};
 use crate::tenants;
 
-const PAGES: [LogPageId; 7] = [
+const PAGES: [LogPageId; 8] = [
     LogPageId::SUPPORTED,
     LogPageId::ERROR,
     LogPageId::HEALTH,
@@ -21,6 +21,7 @@ const PAGES: [LogPageId; 7] = [
     LogPageId::CHANGED_NAMESPACES,
     LogPageId::COMMANDS_SUPPORTED,
     LogPageId::SANITIZE_STATUS,
+    LogPageId::PROGRAM_LIST,
 ];
 
 impl Controller {
@@ -73,6 +74,7 @@ impl Controller {
             }
             LogPageId::COMMANDS_SUPPORTED => CommandEffects::of_table().as_bytes().to_vec(),
             LogPageId::SANITIZE_STATUS => self.sanitize.log().as_bytes().to_vec(),
+            LogPageId::PROGRAM_LIST => self.program_log(get)?,
             _ => return Err(Status::INVALID_LOG_PAGE),
         };
         Ok(page)

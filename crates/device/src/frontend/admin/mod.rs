@@ -8,6 +8,7 @@ mod format;
 mod health;
 mod identify;
 mod log;
+mod program;
 mod sanitize;
 
 use std::rc::Rc;
@@ -50,6 +51,8 @@ impl Controller {
             AdminCommand::DirectiveReceive(receive) => self.receive_directive(receive).await,
             AdminCommand::FormatNvm(format) => self.format(format).await,
             AdminCommand::Sanitize(sanitize) => self.start_sanitize(sanitize).await,
+            AdminCommand::LoadProgram(load) => self.load_program(load).await,
+            AdminCommand::ProgramActivation(activation) => self.activate_program(activation).await,
             AdminCommand::AsyncEventRequest => unreachable!("held back before it gets here"),
         };
         outcome.unwrap_or_else(Answer::from)

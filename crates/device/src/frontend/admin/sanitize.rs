@@ -151,9 +151,7 @@ impl Controller {
     }
 
     async fn erase_everything(self: &Rc<Controller>) -> Result<(), Status> {
-        for namespace in self.namespaces.iter() {
-            self.wait_while_in_use(namespace).await;
-        }
+        self.end_programs(None).await?;
         wrote(self.search.forget_namespace(None).await)?;
         self.cache.forget_everything().await;
         let is_at_rest = || {

@@ -7,6 +7,7 @@ mod deallocate;
 mod direct;
 mod piece;
 mod placed;
+mod program;
 mod read;
 pub(super) mod search;
 mod uncorrectable;
@@ -89,6 +90,7 @@ impl Controller {
             IoCommand::WritePlaced(placed) => self.write_placed(namespace, placed, origin).await,
             IoCommand::Bits(bits) => self.serve_bits(namespace, bits, origin).await,
             IoCommand::Search(search) => self.serve_search(namespace, search, origin).await,
+            IoCommand::Execute(execute) => self.execute_program(namespace, execute, origin).await,
         }
     }
 
@@ -113,7 +115,7 @@ impl Controller {
     }
 
     #[cold]
-    fn check_obstacles(&self, namespace: &Namespace) -> Result<(), Status> {
+    pub(in crate::frontend) fn check_obstacles(&self, namespace: &Namespace) -> Result<(), Status> {
         if self.sanitize.is_under_way() {
             return Err(Status::SANITIZE_IN_PROGRESS);
         }

@@ -144,7 +144,7 @@ impl Controller {
             .await
     }
 
-    async fn fetch_parameters(
+    pub(in crate::frontend) async fn fetch_parameters(
         &self,
         data: &DataPointer,
         bytes: u64,

@@ -1,0 +1,111 @@
+//! Execute Program: the request is fetched and held against what its namespace has, the run is lived through, and what became
+//! of it goes back into the same buffer.
+
+use media::core::Work;
+use media::link::Carries;
+use nvme::command::ExecuteProgram;
+use nvme::task::{Isolation, Outcome, Request};
+use nvme::{Lba, Status};
+
+use crate::frontend::Controller;
+use crate::frontend::answer::Answer;
+use crate::frontend::namespace::Namespace;
+use crate::programs::{Asked, ProgramId};
+use crate::schedule::Origin;
+use crate::{task, tx};
+
+impl Controller {
+    pub(in crate::frontend) async fn execute_program(
+        &self,
+        namespace: &Namespace,
+        execute: &ExecuteProgram,
+        origin: Origin,
+    ) -> Result<Answer, Status> {
+        self.charge(origin, Work::Plan).await;
+        self.check_transfer(execute.buffer_bytes())?;
+        let bytes = execute.request_bytes.into();
+        let request = self
+            .fetch_parameters(&execute.data, bytes, Carries::Parameters, origin)
+            .await?;
+        let request = Request::decode(&request)?;
+        let limits = &request.limits;
+        if u64::from(execute.result_bytes) < Outcome::room(limits.return_bytes, limits.log_bytes) {
+            return Err(Status::INVALID_FIELD);
+        }
+        let asked = self.asked(namespace, request)?;
+        // Found before the run, which is not to be committed if nobody can hear of it.
+        let room = execute.result_bytes.into();
+        let segments = self.port.locate(origin, &execute.data, room).await?;
+        self.port.check(&segments)?;
+        let id = ProgramId {
+            namespace: namespace.id,
+            index: execute.program,
+        };
+        let outcome = self.programs.run(id, &asked, origin).await?;
+        let bytes = outcome.encode();
+        self.port.write(&segments, &bytes)?;
+        Ok(Answer {
+            dw0: outcome.ended.code().into(),
+            dw1: bytes.len() as u32,
+            data_bytes: bytes.len() as u64,
+            ..Answer::DONE
+        })
+    }
+
+    /// What a run is asked to do, its files as logical pages.
+    ///
+    /// # Errors
+    /// Those of [`Request::check`]; Invalid Field for an extent that is not whole logical pages; Unrecovered Read Error if
+    /// blocks of a file are marked.
+    fn asked(&self, namespace: &Namespace, request: Request) -> Result<Asked, Status> {
+        request.check(namespace.blocks(), namespace.block_bytes())?;
+        let files = request.files.iter().map(|file| {
+            let extents = file.extents.iter();
+            let extents = extents.map(|extent| self.pages_of_extent(namespace, extent));
+            Ok(tx::File {
+                extents: extents.collect::<Result<_, Status>>()?,
+                bytes: file.bytes,
+                writable: file.writable,
+            })
+        });
+        Ok(Asked {
+            isolation: match request.isolation {
+                Isolation::Snapshot => tx::Isolation::Snapshot,
+                Isolation::Serializable => tx::Isolation::Serializable,
+                Isolation::File => tx::Isolation::File,
+                Isolation::Block => tx::Isolation::Block,
+            },
+            retries: request.retries,
+            limits: task::Limits {
+                memory_bytes: request.limits.memory_bytes,
+                cycles: request.limits.cycles,
+                log_bytes: request.limits.log_bytes,
+                return_bytes: request.limits.return_bytes,
+                tickets: request.limits.tickets,
+            },
+            files: files.collect::<Result<_, Status>>()?,
+            arguments: request.arguments,
+        })
+    }
+
+    fn pages_of_extent(
+        &self,
+        namespace: &Namespace,
+        extent: &nvme::task::Extent,
+    ) -> Result<tx::Extent, Status> {
+        // They lie in the namespace, whose bytes can be counted.
+        let block_bytes = u64::from(namespace.block_bytes());
+        let start = extent.first.get() * block_bytes;
+        let bytes = extent.blocks * block_bytes;
+        self.check_marks(namespace, start..start + bytes)?;
+        let first = namespace.page_of(Lba::new(extent.first.get()), self.unit)?;
+        let unit = u64::from(self.unit.bytes());
+        match bytes.is_multiple_of(unit) {
+            true => Ok(tx::Extent {
+                first,
+                pages: bytes / unit,
+            }),
+            false => Err(Status::INVALID_FIELD),
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! One run of a program: a transaction, and the task in it.
+
+use std::rc::Rc;
+
+use nvme::task::{Ended, Outcome};
+use nvme::{NamespaceId, Status};
+use sim::resource::Semaphore;
+use sim::{Either, select};
+use std::cell::Cell;
+
+use super::{ProgramId, Programs, Runs};
+use crate::schedule::Origin;
+use crate::task::{self, FileError, Files, Limits, Program, Run};
+use crate::tx::{self, TxError};
+
+/// What a run is asked to do.
+pub struct Asked {
+    /// How it is kept apart from others.
+    pub isolation: tx::Isolation,
+    /// How often it is begun anew after a conflict.
+    pub retries: u16,
+    /// What it may use; what is 0 is the drive's, but for log and return value.
+    pub limits: Limits,
+    /// Its files.
+    pub files: Vec<tx::File>,
+    /// Its arguments.
+    pub arguments: Vec<u8>,
+}
+
+/// A run that counts among those of its namespace and its program, until it is dropped.
+struct Admitted<'a> {
+    programs: &'a Programs,
+    id: ProgramId,
+}
+
+impl Drop for Admitted<'_> {
+    fn drop(&mut self) {
+        self.programs.table.borrow_mut().end_run(self.id);
+    }
+}
+
+/// Runs of some namespaces stop until this is dropped.
+#[must_use = "runs may begin again when it is dropped"]
+pub struct Stopping(Vec<Rc<Runs>>);
+
+impl Drop for Stopping {
+    fn drop(&mut self) {
+        for runs in &self.0 {
+            runs.stopping.set(false);
+        }
+    }
+}
+
+/// How an attempt ended.
+struct Attempt {
+    ended: Ended,
+    reason: String,
+    value: Vec<u8>,
+    log: String,
+    cycles: u64,
+    memory_bytes: u64,
+}
+
+impl Programs {
+    /// Runs an activated program; waits while its namespace has as many runs as it may. What is wrong with what was asked, and
+    /// whatever becomes of the run, is in the outcome.
+    ///
+    /// # Errors
+    /// No Program; Program Not Activated.
+    pub async fn run(&self, id: ProgramId, asked: &Asked, origin: Origin) -> Result<Outcome, Status> {
+        let begun = self.sim.now();
+        let program = self.table.borrow_mut().begin_run(id)?;
+        let runs = self.runs_of(id.namespace);
+        let admitted = Admitted {
+            programs: self,
+            id,
+        };
+        let mut outcome = self.run_in_turn(&runs, &program, asked, origin).await;
+        drop(admitted);
+        outcome.nanoseconds = self.sim.now().since(begun).as_ps() / 1000;
+        Ok(outcome)
+    }
+
+    async fn run_in_turn(
+        &self,
+        runs: &Runs,
+        program: &Program,
+        asked: &Asked,
+        origin: Origin,
+    ) -> Outcome {
+        let limits = match self.limits(&asked.limits) {
+            Ok(limits) => limits,
+            Err(reason) => return Outcome::not_begun(Ended::Rejected, reason),
+        };
+        let turn = select(runs.room.acquire(1), self.stopped(runs)).await;
+        let Either::Left(_turn) = turn else {
+            return Outcome::not_begun(Ended::Stopped, STOPPED);
+        };
+        let mut outcome = Outcome::not_begun(Ended::Rejected, "");
+        loop {
+            let attempt = self.attempt(runs, program, asked, limits, origin).await;
+            outcome.attempts += 1;
+            outcome.cycles += attempt.cycles;
+            outcome.memory_bytes = outcome.memory_bytes.max(attempt.memory_bytes);
+            outcome.ended = attempt.ended;
+            outcome.reason = attempt.reason;
+            outcome.value = attempt.value;
+            outcome.log = attempt.log;
+            let again = outcome.ended == Ended::Conflict
+                && outcome.attempts <= asked.retries.into()
+                && !runs.stopping.get();
+            if !again {
+                return outcome;
+            }
+        }
+    }
+
+    /// A fresh transaction, and the task in it.
+    async fn attempt(
+        &self,
+        runs: &Runs,
+        program: &Program,
+        asked: &Asked,
+        limits: Limits,
+        origin: Origin,
+    ) -> Attempt {
+        let files = asked.files.clone();
+        let begun = self.transactions.begin(files, asked.isolation, origin).await;
+        let transaction = match begun {
+            Ok(transaction) => transaction,
+            Err(error) => return Attempt::not_begun(error),
+        };
+        let files: Rc<dyn Files> = transaction.clone();
+        let run = self.tasks.run(program, files, &asked.arguments, limits, origin);
+        let run = match select(run, self.stopped(runs)).await {
+            Either::Left(run) => run,
+            Either::Right(()) => {
+                transaction.roll_back().await;
+                return Attempt::without_value(Ended::Stopped, STOPPED.to_owned());
+            }
+        };
+        let mut attempt = Attempt::of(run);
+        if attempt.ended != Ended::Committed {
+            transaction.roll_back().await;
+            return attempt;
+        }
+        if let Err(error) = transaction.commit().await {
+            let (ended, reason) = told(error);
+            attempt = Attempt {
+                ended,
+                reason,
+                value: Vec::new(),
+                ..attempt
+            };
+        }
+        attempt
+    }
+
+    /// What a run may use, as it asked or as the drive has it.
+    fn limits(&self, asked: &Limits) -> Result<Limits, String> {
+        let most = self.tasks.limits();
+        let or = |asked: u64, most: u64| if asked == 0 { most } else { asked };
+        let limits = Limits {
+            memory_bytes: or(asked.memory_bytes, most.memory_bytes),
+            cycles: or(asked.cycles, most.cycles),
+            tickets: or(asked.tickets.into(), most.tickets.into()) as u32,
+            ..*asked
+        };
+        let checks = [
+            ("memory_bytes", limits.memory_bytes, most.memory_bytes),
+            ("cycles", limits.cycles, most.cycles),
+            ("log_bytes", limits.log_bytes.into(), most.log_bytes.into()),
+            ("return_bytes", limits.return_bytes.into(), most.return_bytes.into()),
+            ("tickets", limits.tickets.into(), most.tickets.into()),
+        ];
+        match checks.iter().find(|(_, asked, most)| asked > most) {
+            Some((key, asked, most)) => Err(format!(
+                "the run asks for {key} = {asked}; a run may have {most}"
+            )),
+            None => Ok(limits),
+        }
+    }
+
+    fn runs_of(&self, namespace: NamespaceId) -> Rc<Runs> {
+        let mut runs = self.runs.borrow_mut();
+        let new = || {
+            Rc::new(Runs {
+                room: Semaphore::new(&self.sim, self.quota.runs.into()),
+                stopping: Cell::new(false),
+            })
+        };
+        runs.entry(namespace).or_insert_with(new).clone()
+    }
+
+    /// Waits until the runs of a namespace are to stop.
+    async fn stopped(&self, runs: &Runs) {
+        while !runs.stopping.get() {
+            self.stops.next().await;
+        }
+    }
+
+    /// Has the runs of namespaces stop, and those that would begin until what this gives is dropped.
+    pub fn stop(&self, namespaces: impl Iterator<Item = NamespaceId>) -> Stopping {
+        let stopped: Vec<Rc<Runs>> = namespaces.map(|id| self.runs_of(id)).collect();
+        for runs in &stopped {
+            runs.stopping.set(true);
+        }
+        self.stops.announce();
+        Stopping(stopped)
+    }
+}
+
+/// Why a run was stopped.
+const STOPPED: &str = "all of its namespace is being erased";
+
+impl Attempt {
+    fn without_value(ended: Ended, reason: String) -> Attempt {
+        Attempt {
+            ended,
+            reason,
+            value: Vec::new(),
+            log: String::new(),
+            cycles: 0,
+            memory_bytes: 0,
+        }
+    }
+
+    fn not_begun(error: TxError) -> Attempt {
+        let (ended, reason) = told(error);
+        Attempt::without_value(ended, reason)
+    }
+
+    /// What a run says that is yet to be committed, if it went well.
+    fn of(run: Run) -> Attempt {
+        let mut value = Vec::new();
+        let (ended, reason) = match run.ended {
+            task::Ended::Returned(bytes) => {
+                value = bytes;
+                (Ended::Committed, String::new())
+            }
+            task::Ended::Failed { code } => {
+                let reason = format!("the task returned {code} and so asks to be rolled back");
+                (Ended::Failed(code), reason)
+            }
+            task::Ended::Trapped { reason } => (Ended::Trapped, reason),
+            task::Ended::Rejected { reason } => (Ended::Rejected, reason),
+            task::Ended::File(FileError::Conflict { reason }) => (Ended::Conflict, reason),
+            task::Ended::File(FileError::Lost { reason }) => (Ended::Lost, reason),
+            task::Ended::File(error) => (Ended::Faulted, error.to_string()),
+        };
+        Attempt {
+            ended,
+            reason,
+            value,
+            log: run.log,
+            cycles: run.cycles,
+            memory_bytes: run.memory_bytes,
+        }
+    }
+}
+
+/// How a run ended whose transaction could not be begun or committed, and why.
+fn told(error: TxError) -> (Ended, String) {
+    match error {
+        TxError::Conflict(reason) => (Ended::Conflict, reason),
+        TxError::SnapshotLost(reason) => (Ended::Lost, reason),
+        TxError::TooMany(reason) => (Ended::Rejected, reason),
+        other => (Ended::Faulted, other.to_string()),
+    }
+}

@@ -4,6 +4,7 @@ use std::fmt;
 
 use device::PowerUpError;
 use host::search::SearchError;
+use host::tasks::TaskError;
 use host::volume::VolumeError;
 use media::nand::{MediaError, NandError};
 use nvme::{ExpressionError, Status, VectorId};
@@ -42,6 +43,9 @@ pub enum Error {
     /// Name-value lookup that cannot be, or ended early.
     #[error(transparent)]
     Search(SearchError),
+    /// A program that cannot be loaded, or a run that cannot be begun.
+    #[error(transparent)]
+    Task(TaskError),
     /// A map of names to values that cannot have this.
     #[error(transparent)]
     KeyValue(#[from] KeyValueError),
@@ -141,6 +145,15 @@ impl From<SearchError> for Error {
         match error {
             SearchError::Device(error) => Error::Host(error),
             other => Error::Search(other),
+        }
+    }
+}
+
+impl From<TaskError> for Error {
+    fn from(error: TaskError) -> Error {
+        match error {
+            TaskError::Device(error) => Error::Host(error),
+            other => Error::Task(other),
         }
     }
 }

@@ -37,6 +37,7 @@ mod request_kind;
 mod search;
 mod sentences;
 mod statistics;
+mod tasks;
 mod traced;
 mod traces;
 mod volume;
@@ -67,6 +68,7 @@ pub use pending::{Finished, Pending};
 pub use platforms::{EstimateReport, EstimatedEnergy, Platform};
 pub use search::{NameTerm, Returns, Search, StoreInfo};
 pub use statistics::{EnergyEntry, LatencyEntry, Statistics, TenantEntry};
+pub use tasks::{Program, TaskFile, TaskRun, Tasks};
 pub use volume::{
     Array, Content, Extent, Group, GroupInfo, Kind, Move, Object, ObjectId, Rows, Usage, Vector,
     Volume, VolumeError, Writer,
@@ -92,6 +94,7 @@ pub use host::bits::Checked;
 pub use host::search::{
     Appended, DataRegion, Found, NameField, NameKind, SearchError, Updated, Wanted, numbers, ranges,
 };
+pub use host::tasks::{Loading, TaskError};
 pub use host::volume::{Group as GroupContent, NewStore, Store, Vector as VectorContent};
 pub use host::{Error as HostError, StatusError};
 pub use media::nand::cells::Condition;
@@ -101,6 +104,10 @@ pub use media::nand::{
     StorageError, Wordline,
 };
 pub use nvme::command::{Home, RegionRecord};
+pub use nvme::task::{
+    Ended, Isolation, Limits as TaskLimits, Outcome, ProgramLimits, ProgramList, ProgramRecord,
+    ProgramState, RequestError,
+};
 pub use nvme::query::{Part, Pattern, QueryError};
 pub use nvme::{Expression, ExpressionError, MemoryError, RegionId, Status, StatusType, VectorId};
 

@@ -36,10 +36,18 @@ impl Buffer {
     /// # Errors
     /// If host memory has no room for it.
     pub fn holding(memory: &Memory, data: &[u8]) -> Result<Buffer, Error> {
-        let buffer = Buffer::new(memory, data.len() as u64)?;
+        Buffer::beginning(memory, data, data.len() as u64)
+    }
+
+    /// A buffer of `bytes`, no fewer than `data` has, that begins with a copy of it; the rest is of undefined content.
+    ///
+    /// # Errors
+    /// If host memory has no room for it.
+    pub fn beginning(memory: &Memory, data: &[u8], bytes: u64) -> Result<Buffer, Error> {
+        let buffer = Buffer::new(memory, bytes)?;
         memory
             .borrow_mut()
-            .slice_mut(buffer.address, buffer.bytes)?
+            .slice_mut(buffer.address, data.len() as u64)?
             .copy_from_slice(data);
         Ok(buffer)
     }

@@ -8,6 +8,7 @@ mod buffer;
 mod error;
 pub mod identify;
 pub mod search;
+pub mod tasks;
 mod transport;
 pub mod volume;
 

@@ -87,6 +87,7 @@ impl Drive {
                     host_config.batch_bytes,
                 ),
                 stores_data,
+                programs: Rc::new(Programs::new(&sim)),
                 driver,
                 sim,
             };

@@ -21,6 +21,7 @@ use sim::Sim;
 use crate::driver::{Driver, Queue};
 use crate::logical_pages::LogicalPages;
 use crate::platforms::{Batches, Computer, Outlooks};
+use crate::tasks::Programs;
 
 pub(crate) use guard::Plain;
 pub(crate) use index::{Index, id_of};
@@ -56,6 +57,8 @@ pub struct Host {
     pub(crate) batches: Batches,
     /// Whether the drive keeps data, or only time.
     pub(crate) stores_data: bool,
+    /// Programs that were loaded, so that none is loaded twice.
+    pub(crate) programs: Rc<Programs>,
 }
 
 impl Host {

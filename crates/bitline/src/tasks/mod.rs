@@ -1,0 +1,214 @@
+//! Tasks: programs that the drive runs by itself over files of its volume, each run a transaction (TxISC).
+//!
+//! ```
+//! use bitline::{Config, Content, Drive, Ended, Loading, TaskFile, TaskRun};
+//!
+//! # let module = r#"(module
+//! #   (import "isc" "file_read" (func $read (param i32 i32 i32 i64) (result i64)))
+//! #   (import "isc" "put_ret" (func $return (param i32 i32) (result i32)))
+//! #   (memory (export "memory") 1)
+//! #   (func (export "isc_main") (result i32)
+//! #     (drop (call $read (i32.const 0) (i32.const 0) (i32.const 4) (i64.const 1)))
+//! #     (call $return (i32.const 0) (i32.const 4))))"#;
+//! # let module = wat::parse_str(module).expect("a module");
+//! let mut drive = Drive::open(Config::preset("flash-cosmos")?)?;
+//! drive.volume().write("letters", Content::File { bytes: 8 }, b"abcdefgh")?;
+//! // A module that returns the second to the fifth byte of its first file.
+//! let program = drive.tasks().load(&module, Loading::default())?;
+//! let run = TaskRun::of(vec![TaskFile::read("letters")]);
+//! let outcome = drive.tasks().run(&program, &run)?;
+//! assert_eq!(outcome.ended, Ended::Committed);
+//! assert_eq!(outcome.value, b"bcde");
+//! # Ok::<(), bitline::Error>(())
+//! ```
+
+mod operations;
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use host::tasks::Loading;
+use nvme::task::{Isolation, Limits, Outcome, ProgramLimits, ProgramList};
+use sim::Sim;
+use sim::resource::Semaphore;
+
+use crate::drive::Drive;
+use crate::error::Error;
+use crate::host_end::Host;
+
+/// A program that the drive has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Program {
+    /// Its index in the first namespace.
+    pub index: u16,
+    /// What tells its module from others: a checksum.
+    pub identifier: u64,
+}
+
+/// A file of a run: an object of the volume.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TaskFile {
+    /// Its name; of a vector, that of its group, a slash, and its own.
+    pub name: String,
+    /// Whether the run may write it.
+    pub writable: bool,
+}
+
+/// What a run is asked to do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TaskRun {
+    /// The files that it sees, numbered from 0.
+    pub files: Vec<TaskFile>,
+    /// Its arguments.
+    pub arguments: Vec<u8>,
+    /// How it is kept apart from others.
+    pub isolation: Isolation,
+    /// How often it is begun anew after a conflict.
+    pub retries: u16,
+    /// What it may use; what is 0 is what the drive or, of log and value, the library usually gives.
+    pub limits: Limits,
+}
+
+/// The tasks of a drive.
+pub struct Tasks<'d>(&'d mut Drive);
+
+/// What a host knows of the programs that it loaded.
+pub(crate) struct Programs {
+    /// One is loaded after another, so that no two take the same index.
+    turn: Semaphore,
+    /// Those that are active, by identifier.
+    active: RefCell<BTreeMap<u64, u16>>,
+    /// What the drive allows, once it was asked.
+    limits: RefCell<Option<ProgramLimits>>,
+}
+
+impl Programs {
+    /// None yet.
+    pub(crate) fn new(sim: &Sim) -> Programs {
+        Programs {
+            turn: Semaphore::new(sim, 1),
+            active: RefCell::default(),
+            limits: RefCell::default(),
+        }
+    }
+}
+
+impl TaskFile {
+    /// An object that the run reads.
+    pub fn read(name: impl Into<String>) -> TaskFile {
+        TaskFile {
+            name: name.into(),
+            writable: false,
+        }
+    }
+
+    /// An object that the run reads and writes. Its length stays what it is.
+    pub fn write(name: impl Into<String>) -> TaskFile {
+        TaskFile {
+            name: name.into(),
+            writable: true,
+        }
+    }
+}
+
+impl TaskRun {
+    /// A run over these files, without arguments, in a transaction, and not begun anew.
+    pub fn of(files: Vec<TaskFile>) -> TaskRun {
+        TaskRun {
+            files,
+            ..TaskRun::default()
+        }
+    }
+
+    /// The same with these arguments.
+    #[must_use]
+    pub fn arguments(self, arguments: impl Into<Vec<u8>>) -> TaskRun {
+        TaskRun {
+            arguments: arguments.into(),
+            ..self
+        }
+    }
+
+    /// The same, kept apart so.
+    #[must_use]
+    pub fn isolation(self, isolation: Isolation) -> TaskRun {
+        TaskRun { isolation, ..self }
+    }
+
+    /// The same, begun anew after a conflict so often.
+    #[must_use]
+    pub fn retries(self, retries: u16) -> TaskRun {
+        TaskRun { retries, ..self }
+    }
+
+    /// The same with these limits.
+    #[must_use]
+    pub fn limits(self, limits: Limits) -> TaskRun {
+        TaskRun { limits, ..self }
+    }
+}
+
+impl Drive {
+    /// The tasks of this drive.
+    pub fn tasks(&mut self) -> Tasks<'_> {
+        Tasks(self)
+    }
+}
+
+impl Tasks<'_> {
+    /// Loads a module and makes it ready to run; one that the drive has already is not loaded again, unless it is to be kept
+    /// through power cycles and was not. `loading.identifier` counts only if it is not 0.
+    ///
+    /// # Errors
+    /// [`crate::TaskError::Module`] with what is wrong with it; [`crate::TaskError::Usage`] if the drive has as many programs as
+    /// it may; what the drive reports, such as Program Too Big.
+    pub fn load(&mut self, module: &[u8], loading: Loading) -> Result<Program, Error> {
+        let module = module.to_vec();
+        self.run_host(|host| async move { host.load_program(&module, loading).await })
+    }
+
+    /// The programs that the drive has, and what it allows.
+    ///
+    /// # Errors
+    /// What the drive reports.
+    pub fn list(&mut self) -> Result<ProgramList, Error> {
+        self.run_host(|host| async move { host.programs().await })
+    }
+
+    /// Unloads a program.
+    ///
+    /// # Errors
+    /// What the drive reports: No Program; Program In Use while it runs.
+    pub fn unload(&mut self, index: u16) -> Result<(), Error> {
+        self.run_host(|host| async move { host.unload_program(index).await })
+    }
+
+    /// Runs a program once. Objects that it works on stay where they are meanwhile: who removes, replaces or resizes one waits.
+    /// Whatever becomes of the run is in the outcome.
+    ///
+    /// # Errors
+    /// None was begun: [`crate::VolumeError::NotFound`]; [`crate::TaskError`]; what the drive reports, such as No Program.
+    pub fn run(&mut self, program: &Program, run: &TaskRun) -> Result<Outcome, Error> {
+        let (program, run) = (*program, run.clone());
+        self.run_host(|host| async move { host.run_program(&program, &run).await })
+    }
+
+    /// Loads a module, unless the drive has it, and runs it.
+    ///
+    /// # Errors
+    /// As [`Tasks::load`] and [`Tasks::run`].
+    pub fn run_module(&mut self, module: &[u8], run: &TaskRun) -> Result<Outcome, Error> {
+        let (module, run) = (module.to_vec(), run.clone());
+        self.run_host(|host| async move { host.run_module(&module, &run).await })
+    }
+
+    fn run_host<T: 'static, F>(&mut self, function: impl FnOnce(Host) -> F) -> Result<T, Error>
+    where
+        F: Future<Output = Result<T, Error>> + 'static,
+    {
+        self.0.run(function)?
+    }
+}

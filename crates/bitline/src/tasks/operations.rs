@@ -1,0 +1,195 @@
+//! Tasks in simulated time: programs loaded once, objects held while a run works on them.
+
+use host::tasks::{Loading, TaskDevice, TaskError, file_of};
+use host::volume::{Kind, Object, VolumeError};
+use nvme::Status;
+use nvme::task::{Limits, Outcome, ProgramLimits, ProgramList, ProgramState, Request};
+
+use super::{Program, TaskFile, TaskRun};
+use crate::driver::Queue;
+use crate::error::Error;
+use crate::host_end::{Absent, DriveVolume, Host, Using};
+use crate::volume::not_found;
+
+/// Bytes of a value that a run may return which asks for no limit.
+const RETURN_BYTES: u32 = 64 << 10;
+/// Bytes of a log, likewise.
+const LOG_BYTES: u32 = 16 << 10;
+
+impl Host {
+    fn task_device(&self) -> TaskDevice<Queue> {
+        TaskDevice::new(self.block.clone())
+    }
+
+    /// As [`super::Tasks::list`].
+    ///
+    /// # Errors
+    /// As [`super::Tasks::list`].
+    pub async fn programs(&self) -> Result<ProgramList, Error> {
+        let list = self.task_device().list().await?;
+        *self.programs.limits.borrow_mut() = Some(list.limits);
+        Ok(list)
+    }
+
+    /// As [`super::Tasks::load`].
+    ///
+    /// # Errors
+    /// As [`super::Tasks::load`].
+    pub async fn load_program(&self, module: &[u8], loading: Loading) -> Result<Program, Error> {
+        let identifier = match loading.identifier {
+            0 => checksum(module),
+            given => given,
+        };
+        let _turn = self.programs.turn.acquire(1).await;
+        let device = self.task_device();
+        let list = self.programs().await?;
+        let mut there = list.programs.iter().filter(|program| {
+            let same = program.identifier.get() == identifier
+                && program.bytes.get() as usize == module.len();
+            let kept = program.persistent != 0 || !loading.persistent;
+            let here = loading.index.is_none_or(|index| index == program.index.get());
+            same && kept && here && program.state() != Some(ProgramState::Loading)
+        });
+        let index = match there.next() {
+            Some(program) => program.index.get(),
+            None => {
+                let loading = Loading {
+                    identifier,
+                    ..loading
+                };
+                device.load(module, loading).await?
+            }
+        };
+        // What was there under this index is gone.
+        self.programs.active.borrow_mut().retain(|_, of| *of != index);
+        if let Err(error) = device.activate(index).await {
+            if matches!(error, TaskError::Module(_)) {
+                // Nobody can ever run it. That it is there is told by the error; whether it goes changes nothing.
+                let _ = device.unload(index).await;
+            }
+            return Err(error.into());
+        }
+        self.programs.active.borrow_mut().insert(identifier, index);
+        Ok(Program { index, identifier })
+    }
+
+    /// As [`super::Tasks::unload`].
+    ///
+    /// # Errors
+    /// As [`super::Tasks::unload`].
+    pub async fn unload_program(&self, index: u16) -> Result<(), Error> {
+        let _turn = self.programs.turn.acquire(1).await;
+        self.task_device().unload(index).await?;
+        self.programs.active.borrow_mut().retain(|_, of| *of != index);
+        Ok(())
+    }
+
+    /// As [`super::Tasks::run`].
+    ///
+    /// # Errors
+    /// As [`super::Tasks::run`].
+    pub async fn run_program(&self, program: &Program, run: &TaskRun) -> Result<Outcome, Error> {
+        let mut files = Vec::with_capacity(run.files.len());
+        let mut used: Vec<Using<'_>> = Vec::with_capacity(run.files.len());
+        for file in &run.files {
+            let (object, using) = self.use_file(file).await?;
+            files.push(file_of(&object, file.writable));
+            used.push(using);
+        }
+        let request = Request {
+            isolation: run.isolation,
+            retries: run.retries,
+            limits: self.limits_of(&run.limits).await?,
+            files,
+            arguments: run.arguments.clone(),
+        };
+        let outcome = self.task_device().run(program.index, &request).await;
+        drop(used);
+        Ok(outcome?)
+    }
+
+    /// As [`super::Tasks::run_module`].
+    ///
+    /// # Errors
+    /// As [`super::Tasks::run_module`].
+    pub async fn run_module(&self, module: &[u8], run: &TaskRun) -> Result<Outcome, Error> {
+        let identifier = checksum(module);
+        let known = self.programs.active.borrow().get(&identifier).copied();
+        if let Some(index) = known {
+            let outcome = self.run_program(&Program { index, identifier }, run).await;
+            match outcome {
+                Err(Error::Host(host::Error::Status(error))) if is_gone(error.status) => {}
+                other => return other,
+            }
+        }
+        let program = self.load_program(module, Loading::default()).await?;
+        self.run_program(&program, run).await
+    }
+
+    /// An object that a run may work on, which stays where it is until the second of both is dropped.
+    async fn use_file(&self, file: &TaskFile) -> Result<(Object, Using<'_>), Error> {
+        let (object, using) = match file.name.split_once('/') {
+            Some((group, vector)) if self.object(&file.name).await?.is_none() => {
+                self.use_vector(group, vector).await?
+            }
+            _ => self.use_object(&file.name).await?,
+        };
+        match object.content.kind() {
+            found @ (Kind::Group | Kind::Store) => Err(VolumeError::WrongKind {
+                name: file.name.clone(),
+                found,
+                wanted: Kind::File,
+            }
+            .into()),
+            _ => Ok((object, using)),
+        }
+    }
+
+    /// A vector of a group, by its name or its number, likewise.
+    async fn use_vector(&self, group: &str, name: &str) -> Result<(Object, Using<'_>), Error> {
+        let missing = || not_found(&format!("{group}/{name}"));
+        loop {
+            let look = async |volume: &mut DriveVolume| {
+                let of = volume.named(group).ok_or_else(missing)?;
+                let numbered = name.parse().ok().and_then(|number| volume.numbered(of.id, number));
+                let vector = volume.vector(of.id, name).or(numbered).ok_or_else(missing)?;
+                let using = self.mount.uses.begin(vec![vector.id.get()]);
+                Ok(using.map(|using| (vector, using)))
+            };
+            match self.mount.with(self, Absent::Leave, look).await? {
+                Some(Some(used)) => return Ok(used),
+                Some(None) => self.mount.uses.changed().await,
+                None => return Err(missing().into()),
+            }
+        }
+    }
+
+    /// The limits of a run: what it asks for, or what is usual.
+    async fn limits_of(&self, asked: &Limits) -> Result<Limits, Error> {
+        let known = *self.programs.limits.borrow();
+        let most: ProgramLimits = match known {
+            Some(limits) => limits,
+            None => self.programs().await?.limits,
+        };
+        let or = |asked: u32, usual: u32, most: u32| match asked {
+            0 => usual.min(most),
+            asked => asked,
+        };
+        Ok(Limits {
+            log_bytes: or(asked.log_bytes, LOG_BYTES, most.log_bytes_max.get()),
+            return_bytes: or(asked.return_bytes, RETURN_BYTES, most.return_bytes_max.get()),
+            ..*asked
+        })
+    }
+}
+
+/// Whether a program is not there any more, or not ready to run.
+fn is_gone(status: Status) -> bool {
+    status.is(Status::NO_PROGRAM) || status.is(Status::PROGRAM_NOT_ACTIVATED)
+}
+
+/// What tells a module from others: FNV-1a, never 0.
+fn checksum(module: &[u8]) -> u64 {
+    let add = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01B3);
+    module.iter().fold(0xCBF2_9CE4_8422_2325, add).max(1)
+}

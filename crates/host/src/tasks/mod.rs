@@ -106,7 +106,8 @@ impl<T: Transport> TaskDevice<T> {
                 offset,
                 data: buffer.pointer(chunk.len() as u32),
             };
-            self.admin("load program", AdminCommand::LoadProgram(load)).await?;
+            self.admin("load program", AdminCommand::LoadProgram(load))
+                .await?;
             offset += chunk.len() as u32;
         }
         Ok(index)
@@ -129,7 +130,8 @@ impl<T: Transport> TaskDevice<T> {
             offset: 0,
             data: NO_DATA,
         };
-        self.admin("unload program", AdminCommand::LoadProgram(load)).await
+        self.admin("unload program", AdminCommand::LoadProgram(load))
+            .await
     }
 
     /// Makes a program ready to run.
@@ -141,7 +143,10 @@ impl<T: Transport> TaskDevice<T> {
         match activated {
             Err(error) if error.is_status(Status::INVALID_PROGRAM_DATA) => {
                 let words = self.log(index + 1, REFUSAL_BYTES).await?;
-                let end = words.iter().position(|byte| *byte == 0).unwrap_or(words.len());
+                let end = words
+                    .iter()
+                    .position(|byte| *byte == 0)
+                    .unwrap_or(words.len());
                 let words = String::from_utf8_lossy(&words[..end]).into_owned();
                 Err(TaskError::Module(words))
             }
@@ -212,7 +217,8 @@ impl<T: Transport> TaskDevice<T> {
             true => "activate program",
             false => "deactivate program",
         };
-        self.admin(name, AdminCommand::ProgramActivation(activation)).await
+        self.admin(name, AdminCommand::ProgramActivation(activation))
+            .await
     }
 
     /// Bytes of the log of programs; behind its end they are 0.
@@ -229,7 +235,8 @@ impl<T: Transport> TaskDevice<T> {
             offset: 0,
             data: buffer.pointer(bytes as u32),
         };
-        self.admin("get log page", AdminCommand::GetLogPage(get)).await?;
+        self.admin("get log page", AdminCommand::GetLogPage(get))
+            .await?;
         Ok(buffer.to_vec()?)
     }
 
@@ -270,7 +277,9 @@ fn free_index(list: &ProgramList) -> Result<u16, TaskError> {
 }
 
 fn damaged() -> TaskError {
-    TaskError::Device(Error::Protocol("what it tells of programs is damaged".into()))
+    TaskError::Device(Error::Protocol(
+        "what it tells of programs is damaged".into(),
+    ))
 }
 
 /// The data pointer of a command without data.

@@ -187,6 +187,47 @@ class Search:
         """What the drive says of a store's search regions, as JSON."""
 
 @final
+class Tasks:
+    """The tasks of a drive.
+
+    What is run is a program, by index and identifier, or a module. Of each file is said whether the run may
+    write it. Limits are bytes of memory, cycles, bytes of the log, bytes of the value, and tickets; 0 is what
+    is usual. What became of a run is how it ended, the code of one that failed, why, the value, the log; and
+    cycles, bytes of memory, attempts, nanoseconds.
+    """
+
+    def __new__(cls, drive: Drive) -> Tasks: ...
+    def load(self, module: bytes, persistent: bool = False) -> tuple[int, int]:
+        """Load a module, unless the drive has it, and make it ready to run; its index and identifier."""
+
+    def list(self) -> str:
+        """The programs that the drive has, and what it allows, as JSON."""
+
+    def unload(self, index: int) -> None:
+        """Unload a program."""
+
+    def run(
+        self,
+        what: tuple[int, int] | bytes,
+        files: builtins.list[tuple[str, bool]],
+        arguments: bytes,
+        isolation: str,
+        retries: int,
+        limits: tuple[int, int, int, int, int],
+    ) -> tuple[str, int, str, bytes, str, tuple[int, int, int, int]]:
+        """Run a program, or a module, over objects."""
+
+    def submit(
+        self,
+        what: tuple[int, int] | bytes,
+        files: builtins.list[tuple[str, bool]],
+        arguments: bytes,
+        isolation: str,
+        retries: int,
+        limits: tuple[int, int, int, int, int],
+    ) -> Pending:
+        """As `run`, which goes on."""
+
 class Volume:
     """The named objects of a drive. Extents are runs of logical blocks: first and number.
 

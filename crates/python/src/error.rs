@@ -86,6 +86,7 @@ pub(crate) fn to_python(error: impl Into<Error>) -> PyErr {
         | Error::Expression(_)
         | Error::Volume(_)
         | Error::Search(_)
+        | Error::Task(_)
         | Error::KeyValue(_)
         | Error::InVolume { .. }
         | Error::Lengths { .. }

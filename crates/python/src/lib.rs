@@ -16,6 +16,7 @@ mod progress;
 mod rows;
 mod running;
 mod search;
+mod tasks;
 mod tpch;
 mod tracing;
 mod volume;
@@ -54,6 +55,9 @@ mod _bitline {
 
     #[pymodule_export]
     use super::search::Search;
+
+    #[pymodule_export]
+    use super::tasks::Tasks;
 
     #[pymodule_export]
     use super::tpch::generate_line_items;

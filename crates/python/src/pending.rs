@@ -3,13 +3,14 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
-use bitline::{Error, Host, Pending as Submitted, Received};
+use bitline::{Error, Host, Outcome, Pending as Submitted, Received};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::error::{to_python, usage};
 use crate::keeper::Key;
 use crate::rows::VectorRow;
+use crate::tasks::outcome_row;
 
 /// What an answer is.
 pub(crate) enum Answer {
@@ -17,6 +18,7 @@ pub(crate) enum Answer {
     Result(Received),
     Count(u64),
     Vectors(Vec<VectorRow>),
+    Outcome(Outcome),
     Done,
 }
 
@@ -101,6 +103,7 @@ impl Pending {
             Answer::Result(result) => bytes_of(py, &result)?.into_any(),
             Answer::Count(count) => count.into_pyobject(py)?.into_any(),
             Answer::Vectors(rows) => rows.into_pyobject(py)?.into_any(),
+            Answer::Outcome(outcome) => outcome_row(py, outcome).into_pyobject(py)?.into_any(),
             Answer::Done => py.None().into_bound(py),
         };
         Ok((answer, finished.took.as_ps()))

@@ -96,6 +96,13 @@ impl Programs {
     }
 }
 
+impl Program {
+    /// The program that was loaded under this index, as [`Tasks::load`] or [`Tasks::list`] told it.
+    pub fn new(index: u16, identifier: u64) -> Program {
+        Program { index, identifier }
+    }
+}
+
 impl TaskFile {
     /// An object that the run reads.
     pub fn read(name: impl Into<String>) -> TaskFile {

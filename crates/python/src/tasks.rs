@@ -1,0 +1,250 @@
+//! Tasks for Python: programs that a drive loads, and runs over objects of its volume.
+
+use bitline::{
+    Ended, Error, Host, Isolation, Loading, Outcome, Program, ProgramList, ProgramState, TaskFile,
+    TaskLimits, TaskRun,
+};
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyBytes;
+use serde::Serialize;
+
+use crate::drive::{Drive, check_size};
+use crate::error::{json, usage};
+use crate::pending::{Answer, Pending};
+
+/// How a run ended, the code of one that failed, why, the value, the log; cycles, bytes of memory, attempts, nanoseconds.
+pub(crate) type OutcomeRow<'py> = (
+    &'static str,
+    i32,
+    String,
+    Bound<'py, PyBytes>,
+    String,
+    (u64, u64, u32, u64),
+);
+
+/// Bytes of memory, cycles, bytes of the log, bytes of the value, tickets; 0 is what is usual.
+type LimitsRow = (u64, u64, u32, u32, u32);
+
+/// What is run: a program by index and identifier, or a module.
+#[derive(FromPyObject)]
+enum What {
+    Program((u16, u64)),
+    Module(PyBackedBytes),
+}
+
+/// The tasks of a drive.
+#[pyclass(frozen, module = "bitline._bitline")]
+pub(crate) struct Tasks(Py<Drive>);
+
+/// What a drive says of its programs.
+#[derive(Serialize)]
+struct Listed {
+    programs_max: u32,
+    runs_max: u32,
+    bytes_max: u64,
+    bytes: u64,
+    program_bytes_max: u32,
+    persistent_bytes_max: u32,
+    memory_bytes_max: u64,
+    cycles_max: u64,
+    log_bytes_max: u32,
+    value_bytes_max: u32,
+    tickets_max: u32,
+    argument_bytes_max: u32,
+    programs: Vec<ListedProgram>,
+}
+
+#[derive(Serialize)]
+struct ListedProgram {
+    index: u16,
+    identifier: u64,
+    state: &'static str,
+    persistent: bool,
+    bytes: u32,
+    loaded_bytes: u32,
+    activations: u32,
+    runs: u64,
+    running: u32,
+}
+
+#[pymethods]
+impl Tasks {
+    /// Those of `drive`.
+    #[new]
+    fn new(drive: Py<Drive>) -> Tasks {
+        Tasks(drive)
+    }
+
+    /// Loads a module, unless the drive has it, and makes it ready to run; its index and identifier.
+    #[pyo3(signature = (module, persistent = false))]
+    fn load(&self, module: PyBackedBytes, persistent: bool) -> PyResult<(u16, u64)> {
+        let loading = Loading {
+            persistent,
+            ..Loading::default()
+        };
+        let load = async move |host: Host| host.load_program(&module, loading).await;
+        let program = self.run_call(load)?;
+        Ok((program.index, program.identifier))
+    }
+
+    /// The programs that the drive has, and what it allows, as JSON.
+    fn list(&self) -> PyResult<String> {
+        json(&listed(&self.run_call(async |host| host.programs().await)?))
+    }
+
+    /// Unloads a program.
+    fn unload(&self, index: u16) -> PyResult<()> {
+        self.run_call(async move |host| host.unload_program(index).await)
+    }
+
+    /// Runs a program, or a module, over objects, of each of which is said whether the run may write it.
+    #[pyo3(signature = (what, files, arguments, isolation, retries, limits))]
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        what: What,
+        files: Vec<(String, bool)>,
+        arguments: PyBackedBytes,
+        isolation: &str,
+        retries: u16,
+        limits: LimitsRow,
+    ) -> PyResult<OutcomeRow<'py>> {
+        let run = run_of(files, &arguments, isolation, retries, limits)?;
+        let outcome = self.run_call(async move |host| carried_out(&host, &what, &run).await)?;
+        Ok(outcome_row(py, outcome))
+    }
+
+    /// As `run`, which goes on.
+    #[pyo3(signature = (what, files, arguments, isolation, retries, limits))]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "a keyword argument each in Python"
+    )]
+    fn submit(
+        &self,
+        py: Python<'_>,
+        what: What,
+        files: Vec<(String, bool)>,
+        arguments: PyBackedBytes,
+        isolation: &str,
+        retries: u16,
+        limits: LimitsRow,
+    ) -> PyResult<Pending> {
+        let run = run_of(files, &arguments, isolation, retries, limits)?;
+        Drive::submit(self.0.clone_ref(py), async move |host| {
+            let outcome = carried_out(&host, &what, &run).await?;
+            Ok(Answer::Outcome(outcome))
+        })
+    }
+}
+
+impl Tasks {
+    /// Lets time pass until a call is done.
+    fn run_call<T: 'static>(
+        &self,
+        call: impl AsyncFnOnce(Host) -> Result<T, Error> + 'static,
+    ) -> PyResult<T> {
+        self.0.get().run(|host| async move { call(host).await })
+    }
+}
+
+/// What became of a run, as Python has it.
+pub(crate) fn outcome_row(py: Python<'_>, outcome: Outcome) -> OutcomeRow<'_> {
+    let code = match outcome.ended {
+        Ended::Failed(code) => code,
+        _ => 0,
+    };
+    (
+        outcome.ended.name(),
+        code,
+        outcome.reason,
+        PyBytes::new(py, &outcome.value),
+        outcome.log,
+        (
+            outcome.cycles,
+            outcome.memory_bytes,
+            outcome.attempts,
+            outcome.nanoseconds,
+        ),
+    )
+}
+
+async fn carried_out(host: &Host, what: &What, run: &TaskRun) -> Result<Outcome, Error> {
+    match what {
+        What::Program((index, identifier)) => {
+            let program = Program::new(*index, *identifier);
+            host.run_program(&program, run).await
+        }
+        What::Module(module) => host.run_module(module, run).await,
+    }
+}
+
+fn run_of(
+    files: Vec<(String, bool)>,
+    arguments: &[u8],
+    isolation: &str,
+    retries: u16,
+    limits: LimitsRow,
+) -> PyResult<TaskRun> {
+    check_size(arguments.len() as u64)?;
+    let files = files.into_iter().map(|(name, writable)| match writable {
+        true => TaskFile::write(name),
+        false => TaskFile::read(name),
+    });
+    let isolation = match isolation {
+        "snapshot" => Isolation::Snapshot,
+        "serializable" => Isolation::Serializable,
+        "file" => Isolation::File,
+        "block" => Isolation::Block,
+        other => {
+            return Err(usage(format!(
+                "isolation = {other:?}; it must be \"snapshot\", \"serializable\", \"file\" or \"block\""
+            )));
+        }
+    };
+    let limits = TaskLimits {
+        memory_bytes: limits.0,
+        cycles: limits.1,
+        log_bytes: limits.2,
+        return_bytes: limits.3,
+        tickets: limits.4,
+    };
+    let run = TaskRun::of(files.collect()).arguments(arguments);
+    Ok(run.isolation(isolation).retries(retries).limits(limits))
+}
+
+fn listed(list: &ProgramList) -> Listed {
+    let limits = &list.limits;
+    let programs = list.programs.iter().map(|program| ListedProgram {
+        index: program.index.get(),
+        identifier: program.identifier.get(),
+        state: match program.state() {
+            Some(ProgramState::Loading) => "loading",
+            Some(ProgramState::Loaded) => "loaded",
+            Some(ProgramState::Active) => "active",
+            None => "unknown",
+        },
+        persistent: program.persistent != 0,
+        bytes: program.bytes.get(),
+        loaded_bytes: program.loaded_bytes.get(),
+        activations: program.activations.get(),
+        runs: program.runs.get(),
+        running: program.running.get(),
+    });
+    Listed {
+        programs_max: limits.programs_max.get(),
+        runs_max: limits.runs_max.get(),
+        bytes_max: limits.bytes_max.get(),
+        bytes: limits.bytes.get(),
+        program_bytes_max: limits.program_bytes_max.get(),
+        persistent_bytes_max: limits.persistent_bytes_max.get(),
+        memory_bytes_max: limits.memory_bytes_max.get(),
+        cycles_max: limits.cycles_max.get(),
+        log_bytes_max: limits.log_bytes_max.get(),
+        value_bytes_max: limits.return_bytes_max.get(),
+        tickets_max: limits.tickets_max.get(),
+        argument_bytes_max: limits.argument_bytes_max.get(),
+        programs: programs.collect(),
+    }
+}

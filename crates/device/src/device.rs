@@ -23,6 +23,7 @@ use crate::part::Parts;
 use crate::port::{HostPort, HostTransfer};
 use crate::schedule::Schedule;
 use crate::search::Search;
+use crate::task::Tasks;
 use crate::tenants;
 
 /// A powered drive: everything volatile. Dropping it, and the tasks of its
@@ -44,6 +45,8 @@ pub struct Device {
     pub bits: Rc<Bits>,
     /// Name-value lookup.
     pub search: Rc<Search>,
+    /// Tasks that run inside the drive.
+    pub tasks: Rc<Tasks>,
     /// The flash back end.
     pub schedule: Rc<Schedule>,
     /// The channels.
@@ -115,6 +118,8 @@ impl Device {
         parts.serve(bits.clone());
         let search = Search::power_up(&backend, &config.search, cache.clone(), blank).await;
         parts.serve(search.clone());
+        let tasks = Tasks::power_up(&backend, &config.task);
+        parts.serve(tasks.clone());
         let controller = Controller::power_up(
             &backend,
             &config.frontend,
@@ -130,6 +135,7 @@ impl Device {
             cache,
             bits,
             search,
+            tasks,
             channels,
             link: backend.port.link().clone(),
             dram: backend.dram,

@@ -25,6 +25,7 @@ pub mod schedule;
 pub mod search;
 mod served;
 mod slab;
+pub mod task;
 pub mod tenants;
 
 /// The layout of what the firmware programs into pages: records in spare bytes, facts, mapping pages, roots of

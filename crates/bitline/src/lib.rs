@@ -104,11 +104,11 @@ pub use media::nand::{
     StorageError, Wordline,
 };
 pub use nvme::command::{Home, RegionRecord};
+pub use nvme::query::{Part, Pattern, QueryError};
 pub use nvme::task::{
     Ended, Isolation, Limits as TaskLimits, Outcome, ProgramLimits, ProgramList, ProgramRecord,
     ProgramState, RequestError,
 };
-pub use nvme::query::{Part, Pattern, QueryError};
 pub use nvme::{Expression, ExpressionError, MemoryError, RegionId, Status, StatusType, VectorId};
 
 // Simulated time, and what is measured in it.

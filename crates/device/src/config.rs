@@ -22,6 +22,7 @@ use crate::memory::{
 };
 use crate::schedule::{ScheduleConfig, ScheduleConfigError};
 use crate::search::SearchConfig;
+use crate::task::TaskConfig;
 
 /// Everything that makes a drive what it is. Every key must be given: presets
 /// inherit from a complete file, so that no number hides in the code.
@@ -55,6 +56,8 @@ pub struct DeviceConfig {
     pub bits: BitsConfig,
     /// Name-value lookup.
     pub search: SearchConfig,
+    /// Tasks that run inside the drive.
+    pub task: TaskConfig,
     /// Flash that fails.
     pub faults: FaultConfig,
 }
@@ -88,6 +91,8 @@ struct Sections {
     bits: BitsConfig,
     /// Name-value lookup.
     search: SearchConfig,
+    /// Tasks that run inside the drive.
+    task: TaskConfig,
     /// Flash that fails.
     faults: FaultConfig,
     /// What a drive does only to imitate a simulator.
@@ -128,6 +133,7 @@ impl From<Sections> for DeviceConfig {
             schedule,
             bits: sections.bits,
             search: sections.search,
+            task: sections.task,
             faults: sections.faults,
         }
     }
@@ -150,6 +156,7 @@ impl From<DeviceConfig> for Sections {
             schedule: config.schedule,
             bits: config.bits,
             search: config.search,
+            task: config.task,
             faults: config.faults,
         }
     }
@@ -202,6 +209,9 @@ pub enum ConfigError {
     /// Name-value lookup cannot be done so.
     #[error("search.{0}")]
     Search(OutOfRange),
+    /// Tasks cannot be run so.
+    #[error("task.{0}")]
+    Task(OutOfRange),
     /// What imitates a simulator.
     #[error("compatibility.command_phases.{0}")]
     Compatibility(OutOfRange),
@@ -245,6 +255,7 @@ impl DeviceConfig {
             .map_err(ConfigError::Memory)?;
         self.bits.validate(geometry).map_err(ConfigError::Bits)?;
         self.search.validate().map_err(ConfigError::Search)?;
+        self.task.validate().map_err(ConfigError::Task)?;
         // Whether it divides a page is told by the translation layer.
         let unit = self.ftl.unit(geometry);
         self.cache.validate(unit)?;
@@ -297,6 +308,7 @@ impl DeviceConfig {
             buffers: u64::from(self.memory.page_buffers) * page_bytes,
             search: self.search.buffer_bytes,
             link_table: self.search.link_table_bytes,
+            tasks: self.task.dram_bytes,
         };
         quotas.lay_out(&self.dram)
     }

@@ -21,9 +21,12 @@ use crate::ftl::{Beneath, Capacity, Ftl, MappingUnit, Recovered};
 use crate::memory::{BufferSizes, Buffers, Capacitor, DramMap, Dumped};
 use crate::part::Parts;
 use crate::port::{HostPort, HostTransfer};
+use crate::programs::Programs;
 use crate::schedule::Schedule;
 use crate::search::Search;
+use crate::task::Tasks;
 use crate::tenants;
+use crate::tx::Transactions;
 
 /// A powered drive: everything volatile. Dropping it, and the tasks of its
 /// simulation, is a power cut; the media stays with whoever holds it.
@@ -44,6 +47,8 @@ pub struct Device {
     pub bits: Rc<Bits>,
     /// Name-value lookup.
     pub search: Rc<Search>,
+    /// Tasks that run inside the drive.
+    pub tasks: Rc<Tasks>,
     /// The flash back end.
     pub schedule: Rc<Schedule>,
     /// The channels.
@@ -115,10 +120,21 @@ impl Device {
         parts.serve(bits.clone());
         let search = Search::power_up(&backend, &config.search, cache.clone(), blank).await;
         parts.serve(search.clone());
+        let tasks = Tasks::power_up(&backend, &config.task);
+        parts.serve(tasks.clone());
+        let tx = Transactions::power_up(&backend, &(), cache.clone());
+        parts.serve(tx.clone());
+        let programs = Programs::power_up(&backend, &config.task, tasks.clone(), tx.clone());
+        parts.serve(programs.clone());
         let controller = Controller::power_up(
             &backend,
             &config.frontend,
-            (cache.clone(), bits.clone(), search.clone()),
+            (
+                cache.clone(),
+                bits.clone(),
+                search.clone(),
+                programs.clone(),
+            ),
             host,
             admin,
             blank,
@@ -130,6 +146,7 @@ impl Device {
             cache,
             bits,
             search,
+            tasks,
             channels,
             link: backend.port.link().clone(),
             dram: backend.dram,

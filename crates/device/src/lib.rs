@@ -26,7 +26,9 @@ pub mod schedule;
 pub mod search;
 mod served;
 mod slab;
+pub mod task;
 pub mod tenants;
+pub mod tx;
 
 /// The layout of what the firmware programs into pages: records in spare bytes, facts, mapping pages, roots of
 /// checkpoints, placed pages; and of where the host library's volume is. It rises with every change of those, so that

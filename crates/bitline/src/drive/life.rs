@@ -228,7 +228,15 @@ mod tests {
             let order: Vec<_> = powered.device.parts().collect();
             assert_eq!(
                 order,
-                ["schedule", "ftl", "cache", "bits", "search", "front end"]
+                [
+                    "schedule",
+                    "ftl",
+                    "cache",
+                    "bits",
+                    "search",
+                    "tasks",
+                    "front end"
+                ]
             );
             drive.power_cut().expect("no image");
             drive.power_up().expect("it recovers");

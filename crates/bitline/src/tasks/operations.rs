@@ -47,7 +47,9 @@ impl Host {
             let same = program.identifier.get() == identifier
                 && program.bytes.get() as usize == module.len();
             let kept = program.persistent != 0 || !loading.persistent;
-            let here = loading.index.is_none_or(|index| index == program.index.get());
+            let here = loading
+                .index
+                .is_none_or(|index| index == program.index.get());
             same && kept && here && program.state() != Some(ProgramState::Loading)
         });
         let index = match there.next() {
@@ -61,7 +63,10 @@ impl Host {
             }
         };
         // What was there under this index is gone.
-        self.programs.active.borrow_mut().retain(|_, of| *of != index);
+        self.programs
+            .active
+            .borrow_mut()
+            .retain(|_, of| *of != index);
         if let Err(error) = device.activate(index).await {
             if matches!(error, TaskError::Module(_)) {
                 // Nobody can ever run it. That it is there is told by the error; whether it goes changes nothing.
@@ -80,7 +85,10 @@ impl Host {
     pub async fn unload_program(&self, index: u16) -> Result<(), Error> {
         let _turn = self.programs.turn.acquire(1).await;
         self.task_device().unload(index).await?;
-        self.programs.active.borrow_mut().retain(|_, of| *of != index);
+        self.programs
+            .active
+            .borrow_mut()
+            .retain(|_, of| *of != index);
         Ok(())
     }
 
@@ -151,8 +159,14 @@ impl Host {
         loop {
             let look = async |volume: &mut DriveVolume| {
                 let of = volume.named(group).ok_or_else(missing)?;
-                let numbered = name.parse().ok().and_then(|number| volume.numbered(of.id, number));
-                let vector = volume.vector(of.id, name).or(numbered).ok_or_else(missing)?;
+                let numbered = name
+                    .parse()
+                    .ok()
+                    .and_then(|number| volume.numbered(of.id, number));
+                let vector = volume
+                    .vector(of.id, name)
+                    .or(numbered)
+                    .ok_or_else(missing)?;
                 let using = self.mount.uses.begin(vec![vector.id.get()]);
                 Ok(using.map(|using| (vector, using)))
             };
@@ -177,7 +191,11 @@ impl Host {
         };
         Ok(Limits {
             log_bytes: or(asked.log_bytes, LOG_BYTES, most.log_bytes_max.get()),
-            return_bytes: or(asked.return_bytes, RETURN_BYTES, most.return_bytes_max.get()),
+            return_bytes: or(
+                asked.return_bytes,
+                RETURN_BYTES,
+                most.return_bytes_max.get(),
+            ),
             ..*asked
         })
     }

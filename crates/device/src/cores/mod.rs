@@ -70,6 +70,18 @@ impl Cores {
         self.cores.run(origin.tenant, now, cycles)
     }
 
+    /// Has a core that runs tasks work so many cycles for `origin`, and waits for it. Work of others may come between two
+    /// calls, so a call is a quantum.
+    pub async fn run_task(&self, origin: Origin, cycles: u64) {
+        let done = self.cores.run_task(origin.tenant, self.sim.now(), cycles);
+        self.sim.sleep_until(done).await;
+    }
+
+    /// Cycles of a core in so many microseconds.
+    pub fn cycles_in(&self, microseconds: u64) -> u64 {
+        u64::from(self.cores.config().clock_megahertz) * microseconds
+    }
+
     /// Simulated time.
     pub fn sim(&self) -> &Sim {
         &self.sim

@@ -53,6 +53,8 @@ pub(crate) fn model() -> CostModel {
         active_milliwatts: 1000,
         cores: CoresConfig {
             count: 1,
+            unused_cores: 0,
+            task_cores: 0,
             clock_megahertz: 1000,
             active_milliwatts: 0,
             idle_milliwatts: 0,

@@ -36,13 +36,25 @@ impl Partition {
         toward: Toward,
     ) -> Option<Time> {
         let mut access = ScatteredAccess::default();
+        self.add(dram, &mut access, requester, bytes, toward);
+        dram.post_scattered(access)
+    }
+
+    /// Adds such a move to an access.
+    pub(crate) fn add(
+        &self,
+        dram: &Dram,
+        access: &mut ScatteredAccess,
+        requester: Requester,
+        bytes: u64,
+        toward: Toward,
+    ) {
         let mut left = bytes;
         while left > 0 {
             let part = left.min(self.bytes);
-            dram.add(&mut access, requester, self.address(0), part, toward);
+            dram.add(access, requester, self.address(0), part, toward);
             left -= part;
         }
-        dram.post_scattered(access)
     }
 }
 
@@ -59,6 +71,8 @@ pub struct Quotas {
     pub search: u64,
     /// Where names and their values are.
     pub link_table: u64,
+    /// The memories of tasks.
+    pub tasks: u64,
 }
 
 /// Where each part's memory lies. Each begins with a row.
@@ -75,13 +89,16 @@ pub struct DramMap {
     /// Where names and their values are. It is reserved only: nothing is moved into or out of it, as to look at the link table
     /// takes no time of its own.
     pub link_table: Partition,
+    /// The memories of tasks.
+    pub tasks: Partition,
 }
 
 /// Quotas that the DRAM does not hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "dram.capacity_bytes = {capacity} is too small: the mapping table takes {} bytes, the data cache {}, the page buffers {}, names to be looked up {} and their link table {}, with whole rows {needed} in all",
-    .quotas.mapping, .quotas.cache, .quotas.buffers, .quotas.search, .quotas.link_table
+    "dram.capacity_bytes = {capacity} is too small: the mapping table takes {} bytes, the data cache {}, the page buffers {}, names to be looked up {} and their link table {}, the memories of tasks {}, with whole rows {needed} in all",
+    .quotas.mapping, .quotas.cache, .quotas.buffers, .quotas.search, .quotas.link_table,
+    .quotas.tasks
 )]
 pub struct TooSmall {
     /// Bytes of the DRAM.
@@ -111,6 +128,7 @@ impl Quotas {
             buffers: partition(self.buffers),
             search: partition(self.search),
             link_table: partition(self.link_table),
+            tasks: partition(self.tasks),
         };
         if base > dram.capacity_bytes {
             return Err(TooSmall {

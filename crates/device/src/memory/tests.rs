@@ -153,12 +153,14 @@ fn partitions_lie_one_after_another_and_must_fit() {
         buffers: 1 << 19,
         search: 8193,
         link_table: 4096,
+        tasks: 65536,
     };
     let map = quotas.lay_out(&dram).expect("they fit");
     assert_eq!(map.mapping.address(99), 99);
     assert_eq!(map.cache.address(0), 8192);
     assert_eq!(map.buffers.address(5), 4 * 8192 + 5);
     assert_eq!(map.link_table.address(0), map.search.address(0) + 2 * 8192);
+    assert_eq!(map.tasks.address(0), map.link_table.address(0) + 8192);
     let more = Quotas {
         buffers: 1 << 20,
         ..quotas
@@ -167,7 +169,7 @@ fn partitions_lie_one_after_another_and_must_fit() {
     assert_eq!(
         refused,
         "dram.capacity_bytes = 1048576 is too small: the mapping table takes 100 bytes, the data cache \
-         16385, the page buffers 1048576, names to be looked up 8193 and their link table 4096, with whole rows \
-         1105920 in all"
+         16385, the page buffers 1048576, names to be looked up 8193 and their link table 4096, the memories of \
+         tasks 65536, with whole rows 1171456 in all"
     );
 }

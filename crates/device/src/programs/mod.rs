@@ -23,7 +23,7 @@ use crate::backend::Backend;
 use crate::ftl::{Ftl, FtlError};
 use crate::part::Part;
 use crate::task::{ModuleError, QuotaConfig, TaskConfig, Tasks};
-use crate::tx::Transactions;
+use crate::tx::{self, Transactions};
 pub use record::Chunk;
 pub use run::{Asked, Stopping};
 use table::Table;
@@ -109,7 +109,12 @@ impl Programs {
     /// Invalid Program Index; Invalid Program Type; Invalid Field for a chunk that does not begin where the one before ended,
     /// goes beyond the program's end, or says otherwise than the first what the program is; Program In Use if the index is
     /// taken; Program Too Big, Maximum Program Bytes Exceeded; no space on flash.
-    pub async fn load(&self, id: ProgramId, chunk: &Chunk, bytes: &[u8]) -> Result<(), ProgramError> {
+    pub async fn load(
+        &self,
+        id: ProgramId,
+        chunk: &Chunk,
+        bytes: &[u8],
+    ) -> Result<(), ProgramError> {
         self.check_new(id, chunk)?;
         let whole = self.table.borrow_mut().take_chunk(id, chunk, bytes)?;
         self.refusals.borrow_mut().remove(&id);
@@ -215,7 +220,9 @@ impl Programs {
     /// No space on flash to note that those are gone that were to be kept.
     pub async fn forget(&self, namespace: NamespaceId) -> Result<(), FtlError> {
         let ids = self.table.borrow().ids(namespace);
-        let kept = ids.iter().filter(|id| self.ftl.fact(facts::key(**id)).is_some());
+        let kept = ids
+            .iter()
+            .filter(|id| self.ftl.fact(facts::key(**id)).is_some());
         let changes: Vec<_> = kept.map(|id| (facts::key(*id), None)).collect();
         if !changes.is_empty() {
             self.ftl.put_facts(changes).await?;
@@ -225,6 +232,19 @@ impl Programs {
             self.refusals.borrow_mut().remove(&id);
         }
         Ok(())
+    }
+
+    /// A file of a run.
+    ///
+    /// # Errors
+    /// As [`Transactions::file`].
+    pub fn file(
+        &self,
+        extents: Vec<tx::Extent>,
+        bytes: u64,
+        writable: bool,
+    ) -> Result<tx::File, tx::FileError> {
+        self.transactions.file(extents, bytes, writable)
     }
 
     /// The list of a namespace's programs, and what they and their runs may have.

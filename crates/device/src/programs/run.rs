@@ -11,7 +11,7 @@ use std::cell::Cell;
 use super::{ProgramId, Programs, Runs};
 use crate::schedule::Origin;
 use crate::task::{self, FileError, Files, Limits, Program, Run};
-use crate::tx::{self, TxError};
+use crate::tx::{self, TxError, VersionError};
 
 /// What a run is asked to do.
 pub struct Asked {
@@ -67,14 +67,16 @@ impl Programs {
     ///
     /// # Errors
     /// No Program; Program Not Activated.
-    pub async fn run(&self, id: ProgramId, asked: &Asked, origin: Origin) -> Result<Outcome, Status> {
+    pub async fn run(
+        &self,
+        id: ProgramId,
+        asked: &Asked,
+        origin: Origin,
+    ) -> Result<Outcome, Status> {
         let begun = self.sim.now();
         let program = self.table.borrow_mut().begin_run(id)?;
         let runs = self.runs_of(id.namespace);
-        let admitted = Admitted {
-            programs: self,
-            id,
-        };
+        let admitted = Admitted { programs: self, id };
         let mut outcome = self.run_in_turn(&runs, &program, asked, origin).await;
         drop(admitted);
         outcome.nanoseconds = self.sim.now().since(begun).as_ps() / 1000;
@@ -125,23 +127,28 @@ impl Programs {
         origin: Origin,
     ) -> Attempt {
         let files = asked.files.clone();
-        let begun = self.transactions.begin(files, asked.isolation, origin).await;
+        let begun = self
+            .transactions
+            .begin(files, asked.isolation, origin)
+            .await;
         let transaction = match begun {
             Ok(transaction) => transaction,
             Err(error) => return Attempt::not_begun(error),
         };
         let files: Rc<dyn Files> = transaction.clone();
-        let run = self.tasks.run(program, files, &asked.arguments, limits, origin);
+        let run = self
+            .tasks
+            .run(program, files, &asked.arguments, limits, origin);
         let run = match select(run, self.stopped(runs)).await {
             Either::Left(run) => run,
             Either::Right(()) => {
-                transaction.roll_back().await;
+                transaction.roll_back();
                 return Attempt::without_value(Ended::Stopped, STOPPED.to_owned());
             }
         };
         let mut attempt = Attempt::of(run);
         if attempt.ended != Ended::Committed {
-            transaction.roll_back().await;
+            transaction.roll_back();
             return attempt;
         }
         if let Err(error) = transaction.commit().await {
@@ -170,7 +177,11 @@ impl Programs {
             ("memory_bytes", limits.memory_bytes, most.memory_bytes),
             ("cycles", limits.cycles, most.cycles),
             ("log_bytes", limits.log_bytes.into(), most.log_bytes.into()),
-            ("return_bytes", limits.return_bytes.into(), most.return_bytes.into()),
+            (
+                "return_bytes",
+                limits.return_bytes.into(),
+                most.return_bytes.into(),
+            ),
             ("tickets", limits.tickets.into(), most.tickets.into()),
         ];
         match checks.iter().find(|(_, asked, most)| asked > most) {
@@ -261,10 +272,11 @@ impl Attempt {
 
 /// How a run ended whose transaction could not be begun or committed, and why.
 fn told(error: TxError) -> (Ended, String) {
-    match error {
-        TxError::Conflict(reason) => (Ended::Conflict, reason),
-        TxError::SnapshotLost(reason) => (Ended::Lost, reason),
-        TxError::TooMany(reason) => (Ended::Rejected, reason),
-        other => (Ended::Faulted, other.to_string()),
-    }
+    let ended = match &error {
+        TxError::Version(VersionError::Lost) => Ended::Lost,
+        TxError::Version(VersionError::Full) => Ended::Rejected,
+        error if error.is_conflict() => Ended::Conflict,
+        _ => Ended::Faulted,
+    };
+    (ended, error.to_string())
 }

@@ -76,7 +76,7 @@ impl Table {
             return Err(Status::INVALID_FIELD);
         }
         entry.module.extend(bytes);
-        let whole = end == chunk.program_bytes.into();
+        let whole = end == u64::from(chunk.program_bytes);
         if whole {
             entry.state = State::Keeping;
         }
@@ -171,12 +171,17 @@ impl Table {
     /// Bytes of all programs of a namespace.
     pub(super) fn bytes_of(&self, namespace: NamespaceId) -> u64 {
         let entries = self.0.range(indices(namespace));
-        entries.map(|(_, entry)| u64::from(entry.program.program_bytes)).sum()
+        entries
+            .map(|(_, entry)| u64::from(entry.program.program_bytes))
+            .sum()
     }
 
     /// The programs of a namespace.
     pub(super) fn ids(&self, namespace: NamespaceId) -> Vec<ProgramId> {
-        self.0.range(indices(namespace)).map(|(id, _)| *id).collect()
+        self.0
+            .range(indices(namespace))
+            .map(|(id, _)| *id)
+            .collect()
     }
 
     /// What the list of programs says.

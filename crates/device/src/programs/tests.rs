@@ -33,16 +33,30 @@ fn chunks_follow_one_another() {
     }
     let beyond = table.take_chunk(ID, &chunk(2, 6), &[0; 5]);
     assert_eq!(beyond, Err(Status::INVALID_FIELD));
-    assert_eq!(table.take_chunk(ID, &chunk(2, 6), &[]), Err(Status::INVALID_FIELD));
-    assert_eq!(table.loaded_module(ID), Err(Status::NO_PROGRAM), "not whole");
+    assert_eq!(
+        table.take_chunk(ID, &chunk(2, 6), &[]),
+        Err(Status::INVALID_FIELD)
+    );
+    assert_eq!(
+        table.loaded_module(ID),
+        Err(Status::NO_PROGRAM),
+        "not whole"
+    );
     assert_eq!(table.take_chunk(ID, &chunk(2, 6), &[3, 4]), Ok(false));
     assert_eq!(table.take_chunk(ID, &chunk(4, 6), &[5, 6]), Ok(true));
-    assert_eq!(table.loaded_module(ID), Err(Status::PROGRAM_IN_USE), "being kept");
+    assert_eq!(
+        table.loaded_module(ID),
+        Err(Status::PROGRAM_IN_USE),
+        "being kept"
+    );
     table.loaded(ID);
     assert_eq!(table.loaded_module(ID), Ok(&[1, 2, 3, 4, 5, 6][..]));
     let taken = table.take_chunk(ID, &chunk(0, 6), &[1]);
     assert_eq!(taken, Err(Status::PROGRAM_IN_USE));
-    assert_eq!(table.begin_run(ID).err(), Some(Status::PROGRAM_NOT_ACTIVATED));
+    assert_eq!(
+        table.begin_run(ID).err(),
+        Some(Status::PROGRAM_NOT_ACTIVATED)
+    );
     assert_eq!(table.begin_unload(ID), Ok(true));
     table.remove(ID);
     assert_eq!(table.begin_unload(ID), Err(Status::NO_PROGRAM));

@@ -13,8 +13,13 @@ const MOST: u64 = 1_000_000_000;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CoresConfig {
-    /// Cores that run firmware.
+    /// Cores of the controller, all together.
     pub count: u32,
+    /// Cores that do nothing: in an evaluation platform, those that emulate what a product has as hardware. They spend the
+    /// power of cores with nothing to do.
+    pub unused_cores: u32,
+    /// Cores that run tasks only; the others that are in use run firmware. With 0 tasks share the firmware's.
+    pub task_cores: u32,
     /// Clock of each, in megahertz.
     pub clock_megahertz: u32,
     /// Power of a core at work, in milliwatts.
@@ -125,12 +130,22 @@ impl CoresConfig {
     /// The first number that cannot be.
     pub fn validate(&self) -> Result<(), OutOfRange> {
         OutOfRange::check("count", self.count, 1, 1024)?;
+        // One is left for the firmware.
+        let others = u64::from(self.count) - 1;
+        OutOfRange::check("unused_cores", self.unused_cores, 0, others)?;
+        let others = others - u64::from(self.unused_cores);
+        OutOfRange::check("task_cores", self.task_cores, 0, others)?;
         OutOfRange::check("clock_megahertz", self.clock_megahertz, 1, 100_000)?;
         OutOfRange::check("active_milliwatts", self.active_milliwatts, 0, MOST)?;
         OutOfRange::check("idle_milliwatts", self.idle_milliwatts, 0, MOST)?;
         Work::ALL
             .iter()
             .try_for_each(|work| OutOfRange::check(work.key(), self.work.cycles(*work), 0, MOST))
+    }
+
+    /// Cores that run firmware.
+    pub fn firmware_cores(&self) -> u32 {
+        self.count - self.unused_cores - self.task_cores
     }
 
     /// What the cores spend in `on` if they are at work for `busy`, all of them together.

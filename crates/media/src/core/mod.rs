@@ -1,5 +1,5 @@
-//! The controller's embedded cores: each does one piece of work at a time. Work goes to the core
-//! that is free first, in the order in which it is asked for.
+//! The controller's embedded cores: each does one piece of work at a time. Work goes to the core of its kind (firmware's, or
+//! tasks') that is free first, in the order in which it is asked for.
 
 mod config;
 
@@ -12,8 +12,10 @@ use sim::{ByTenant, Energy, Ledger, Sim, Span, Tenant, Time};
 /// The cores, and what they have done.
 pub struct Cores {
     config: CoresConfig,
-    /// When each core is free.
+    /// When each core that runs firmware is free.
     free_at: RefCell<Box<[Time]>>,
+    /// When each core is free that runs tasks only.
+    free_for_tasks_at: RefCell<Box<[Time]>>,
     /// Picoseconds at work for each tenant.
     busy_for: ByTenant,
     works: Cell<u64>,
@@ -22,9 +24,11 @@ pub struct Cores {
 impl Cores {
     /// Idle cores.
     pub fn new(config: &CoresConfig) -> Cores {
+        let free = |count: u32| RefCell::new(vec![Time::ZERO; count as usize].into_boxed_slice());
         Cores {
             config: config.clone(),
-            free_at: RefCell::new(vec![Time::ZERO; config.count as usize].into_boxed_slice()),
+            free_at: free(config.firmware_cores()),
+            free_for_tasks_at: free(config.task_cores),
             busy_for: ByTenant::default(),
             works: Cell::new(0),
         }
@@ -52,12 +56,26 @@ impl Cores {
         &self.config
     }
 
-    /// Has the core that is free first work `cycles` cycles for `tenant`, from `at` on if it is free
+    /// Has the firmware's core that is free first work `cycles` cycles for `tenant`, from `at` on if it is free
     /// by then; gives the instant at which it is done. Calls must not go back in time.
     #[inline]
     pub fn run(&self, tenant: Tenant, at: Time, cycles: u64) -> Time {
+        self.run_on(&self.free_at, tenant, at, cycles)
+    }
+
+    /// As [`Cores::run`], on a core for tasks; on one of the firmware's, if none is for tasks alone.
+    pub fn run_task(&self, tenant: Tenant, at: Time, cycles: u64) -> Time {
+        let cores = match self.config.task_cores {
+            0 => &self.free_at,
+            _ => &self.free_for_tasks_at,
+        };
+        self.run_on(cores, tenant, at, cycles)
+    }
+
+    #[inline]
+    fn run_on(&self, cores: &RefCell<Box<[Time]>>, tenant: Tenant, at: Time, cycles: u64) -> Time {
         let span = self.config.span_of(cycles);
-        let free_at = &mut *self.free_at.borrow_mut();
+        let free_at = &mut *cores.borrow_mut();
         let first = free_at.iter_mut().min();
         let core = first.expect("a configuration without cores is refused");
         *core = (*core).max(at) + span;
@@ -97,6 +115,8 @@ mod tests {
     fn cores(count: u32) -> Cores {
         Cores::new(&CoresConfig {
             count,
+            unused_cores: 0,
+            task_cores: 0,
             clock_megahertz: 1500,
             active_milliwatts: 100,
             idle_milliwatts: 10,
@@ -124,6 +144,32 @@ mod tests {
         );
         assert_eq!(cores.run(USER, at(5000), 3), at(5002), "both were idle");
         assert_eq!((cores.busy(), cores.works()), (Span::from_ns(4002), 4));
+    }
+
+    #[test]
+    fn tasks_have_cores_of_their_own_or_share_the_firmwares() {
+        let mut config = cores(4).config().clone();
+        config.unused_cores = 1;
+        config.task_cores = 2;
+        let apart = Cores::new(&config);
+        assert_eq!(config.firmware_cores(), 1);
+        let tasks = [(); 3].map(|()| apart.run_task(USER, at(0), 1500));
+        assert_eq!(tasks, [at(1000), at(1000), at(2000)], "two cores");
+        let firmware = [(); 2].map(|()| apart.run(OTHER, at(0), 1500));
+        assert_eq!(firmware, [at(1000), at(2000)], "one core");
+        assert_eq!(apart.busy_for(USER), Span::from_ns(3000));
+        // 5000 ns at 100 mW, and the rest of 4 x 5000 at 10, the unused core's included.
+        let spent = Energy::from_pj(500_000 + 150_000);
+        assert_eq!(apart.energy(Span::from_ns(5000)), spent);
+        config.task_cores = 0;
+        let shared = Cores::new(&config);
+        assert_eq!(shared.run(OTHER, at(0), 1500), at(1000));
+        assert_eq!(shared.run_task(USER, at(0), 1500), at(1000));
+        assert_eq!(shared.run_task(USER, at(0), 1500), at(2000), "of three");
+        config.task_cores = 3;
+        let refused = config.validate().map_err(|error| error.to_string());
+        let expected = "task_cores = 3 is out of range; it must be 0 to 2";
+        assert_eq!(refused, Err(expected.to_owned()));
     }
 
     #[test]

@@ -90,7 +90,9 @@ impl Controller {
             Some(one) => vec![one],
             None => all.collect(),
         };
-        let _stopping = self.programs.stop(ended.iter().map(|namespace| namespace.id));
+        let _stopping = self
+            .programs
+            .stop(ended.iter().map(|namespace| namespace.id));
         for namespace in &ended {
             self.wait_while_in_use(namespace).await;
         }

@@ -62,11 +62,10 @@ impl Controller {
         let files = request.files.iter().map(|file| {
             let extents = file.extents.iter();
             let extents = extents.map(|extent| self.pages_of_extent(namespace, extent));
-            Ok(tx::File {
-                extents: extents.collect::<Result<_, Status>>()?,
-                bytes: file.bytes,
-                writable: file.writable,
-            })
+            let extents = extents.collect::<Result<_, Status>>()?;
+            let file = self.programs.file(extents, file.bytes, file.writable);
+            // That it lies in its namespace, and in so many pages, was looked at.
+            file.map_err(|_| Status::INVALID_FIELD)
         });
         Ok(Asked {
             isolation: match request.isolation {
@@ -102,8 +101,8 @@ impl Controller {
         let unit = u64::from(self.unit.bytes());
         match bytes.is_multiple_of(unit) {
             true => Ok(tx::Extent {
-                first,
-                pages: bytes / unit,
+                first: first.0,
+                pages: (bytes / unit) as u32,
             }),
             false => Err(Status::INVALID_FIELD),
         }

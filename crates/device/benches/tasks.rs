@@ -1,0 +1,3 @@
+//! `cargo bench -p bitline-device --bench tasks`: how fast tasks start and call.
+
+fn main() {}

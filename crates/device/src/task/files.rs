@@ -1,0 +1,105 @@
+//! What a task sees of the drive: files by number, and what becomes of its calls.
+
+use std::future::{Future, ready};
+use std::pin::Pin;
+
+/// A future of this simulation.
+pub type LocalBoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+
+/// What a task sees of the drive: a transaction, or files without one.
+pub trait Files {
+    /// How many files are registered; they are numbered from 0.
+    fn count(&self) -> u32;
+
+    /// Bytes of a file; none if there is no such file. It stays what it was when the run began.
+    fn bytes(&self, file: u32) -> Option<u64>;
+
+    /// Whether the task may write to a file.
+    fn writable(&self, file: u32) -> bool;
+
+    /// Whether the drive keeps data; tasks of timing-only drives run on zeros.
+    fn has_data(&self) -> bool;
+
+    /// Reads bytes of a file, all of which it has.
+    fn read<'a>(
+        &'a self,
+        file: u32,
+        offset: u64,
+        bytes: u32,
+    ) -> LocalBoxFuture<'a, Result<Data, FileError>>;
+
+    /// Writes bytes to a file that is writable and has all of the range.
+    fn write<'a>(
+        &'a self,
+        file: u32,
+        offset: u64,
+        data: Data,
+    ) -> LocalBoxFuture<'a, Result<(), FileError>>;
+
+    /// Evaluates a bulk bitwise expression over files that are vectors, in the form of the host's vendor command: into a
+    /// file, or else counts its ones. Gives the count, or bytes written.
+    fn evaluate<'a>(
+        &'a self,
+        expression: Vec<u8>,
+        to: Option<u32>,
+    ) -> LocalBoxFuture<'a, Result<u64, FileError>> {
+        drop((expression, to));
+        Box::pin(ready(Err(FileError::NotOffered)))
+    }
+
+    /// Looks a name up in a registered search region; gives its value, if there is one.
+    fn look_up<'a>(
+        &'a self,
+        store: u32,
+        name: Vec<u8>,
+    ) -> LocalBoxFuture<'a, Result<Option<Vec<u8>>, FileError>> {
+        drop((store, name));
+        Box::pin(ready(Err(FileError::NotOffered)))
+    }
+}
+
+/// Bytes that are read or written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Data {
+    /// These.
+    Bytes(Vec<u8>),
+    /// So many, on a drive that keeps no data.
+    Untold(u32),
+}
+
+impl Data {
+    /// How many bytes.
+    pub fn bytes(&self) -> u32 {
+        match self {
+            Data::Bytes(bytes) => bytes.len() as u32,
+            Data::Untold(bytes) => *bytes,
+        }
+    }
+}
+
+/// Why a call of a task could not be carried out. The task does not see it: its run is over, but for
+/// [`FileError::NotOffered`], which it is told.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FileError {
+    /// Somebody else wrote first what the task wants to write, or must have found as it was.
+    #[error("{reason}")]
+    Conflict {
+        /// Who, and what.
+        reason: String,
+    },
+    /// What the task reads from is not kept any more.
+    #[error("{reason}")]
+    Lost {
+        /// What, and why.
+        reason: String,
+    },
+    /// The drive failed.
+    #[error("{reason}")]
+    Device {
+        /// How.
+        reason: String,
+    },
+    /// The files have nothing to answer that with.
+    #[error("not offered here")]
+    NotOffered,
+}

@@ -1,0 +1,80 @@
+//! Tasks on whole drives: programs loaded, activated and kept, runs over objects of the volume, and what the drive makes of
+//! requests that no library sends.
+
+mod erased;
+mod hostile;
+mod loading;
+mod modules;
+mod power;
+mod running;
+mod together;
+
+use bitline::inside::InsideHost;
+use bitline::{Config, Content, Drive, Error, HostError, Status};
+use host::tasks::{TaskDevice, TaskError};
+
+use bitline::inside::Queue;
+
+/// A small drive with pages of 4096 bytes and blocks of 512.
+fn config(changes: &[(&str, &str)]) -> Config {
+    const SMALL: [(&str, &str); 9] = [
+        ("nand.geometry.channels", "2"),
+        ("nand.geometry.chips_per_channel", "1"),
+        ("nand.geometry.blocks_per_plane", "40"),
+        ("nand.geometry.strings_per_block", "2"),
+        ("nand.geometry.cells_per_string", "8"),
+        ("nand.geometry.page_bytes", "4096"),
+        ("frontend.block_bytes", "512"),
+        ("ftl.overprovisioning", "0.25"),
+        ("ftl.gc.threshold_blocks", "4"),
+    ];
+    let preset = Config::preset("flash-cosmos").expect("the preset exists");
+    let keys = SMALL.iter().chain(changes).copied();
+    preset.with(keys).expect("a possible drive")
+}
+
+fn drive(changes: &[(&str, &str)]) -> Drive {
+    Drive::open(config(changes)).expect("it opens")
+}
+
+/// Writes a file of the volume.
+fn write_file(drive: &mut Drive, name: &str, data: &[u8]) {
+    let bytes = data.len() as u64;
+    let written = drive.volume().write(name, Content::File { bytes }, data);
+    written.expect("there is room");
+}
+
+/// Has an async function use the programs of the first namespace.
+fn with_device<T: 'static, F>(
+    drive: &mut Drive,
+    function: impl FnOnce(TaskDevice<Queue>) -> F + 'static,
+) -> T
+where
+    F: Future<Output = T> + 'static,
+{
+    let ran = drive.run(|host| function(TaskDevice::new(host.block().clone())));
+    ran.expect("it has power")
+}
+
+/// The status that a call ended with.
+fn status<T: std::fmt::Debug>(outcome: Result<T, TaskError>) -> Status {
+    match outcome {
+        Ok(_) => Status::SUCCESS,
+        Err(TaskError::Device(HostError::Status(error))) => error.status,
+        Err(other) => panic!("no status: {other}"),
+    }
+}
+
+fn drive_status<T: std::fmt::Debug>(outcome: Result<T, Error>) -> Status {
+    match outcome {
+        Ok(_) => Status::SUCCESS,
+        Err(Error::Host(HostError::Status(error))) => error.status,
+        Err(other) => panic!("no status: {other}"),
+    }
+}
+
+/// Cuts the power, and powers up.
+fn cut(drive: &mut Drive) {
+    drive.power_cut().expect("no image");
+    drive.power_up().expect("it recovers");
+}

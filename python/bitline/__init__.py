@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     )
     from bitline.statistics import EnergyEntry, Served, Statistics, TenantEntry
     from bitline.symbols import Formula
+    from bitline.tasks import Program, TaskLimits, TaskResult, Tasks
     from bitline.timeline import Timeline
     from bitline.tracing import Tracing
     from bitline.units import Duration, Energy, Size

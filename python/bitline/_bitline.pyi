@@ -1,5 +1,6 @@
 """The compiled part of `bitline`: glue over the Rust crates. Use `bitline` itself, which is documented."""
 
+import builtins
 from collections.abc import Callable
 from pathlib import Path
 from typing import final
@@ -15,6 +16,7 @@ __all__ = [
     "Expression",
     "Pending",
     "Search",
+    "Tasks",
     "Volume",
     "__version__",
     "advise",

@@ -29,6 +29,7 @@ from bitline.media import Media
 from bitline.pending import Pending
 from bitline.report import Report
 from bitline.statistics import Statistics
+from bitline.tasks import Tasks
 from bitline.tracing import Tracing
 from bitline.units import Duration
 from bitline.volume import Volume, VolumeFiles
@@ -72,6 +73,7 @@ class Drive:
     def __init__(self, native: _bitline.Drive) -> None:
         self._native = native
         self._volume = _bitline.Volume(native)
+        self._tasks = _bitline.Tasks(native)
         self._config = native.config()
         self._searches: Searches | None = None
         self._is_closed = False
@@ -376,6 +378,11 @@ class Drive:
                 )
             )
         return self._searches
+
+    @property
+    def tasks(self) -> Tasks:
+        """Programs that the drive runs by itself over objects of its volume, each run a transaction."""
+        return Tasks(self)
 
     def _needs_data(self, otherwise: str, time_with: str) -> None:
         if tomllib.loads(self.config)["data"]["storage"] == "none":

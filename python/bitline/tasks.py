@@ -1,0 +1,310 @@
+"""Tasks: programs that a drive runs by itself over objects of its volume, each run a transaction (TxISC).
+
+```python
+drive.volume["number"] = bytes(8)
+result = drive.tasks.run("count.wasm", files={"number": "rw"}, retries=3)
+print(result.status, result.value, result.time)
+```
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from bitline.arguments import DWORD_MAX, NUMBER_MAX, PathLike, is_unicode, whole_number
+from bitline.errors import UsageError
+from bitline.pending import Pending
+from bitline.units import Duration, Size, quoted
+
+if TYPE_CHECKING:
+    from bitline.drive import Drive
+
+#: How a run may use an object: read it, or write it, too. `w` does not empty it: objects keep their length.
+Mode: TypeAlias = Literal["r", "w", "rw"]
+#: How a run is kept apart from others: `snapshot` and `serializable` are transactions; `file` and `block` are
+#: none, to compare with.
+Isolation: TypeAlias = Literal["snapshot", "serializable", "file", "block"]
+#: How a run ended.
+Status: TypeAlias = Literal[
+    "committed", "conflict", "failed", "trapped", "rejected", "lost", "faulted", "stopped"
+]
+
+_WRITES = {"r": False, "w": True, "rw": True}
+
+
+@dataclass(frozen=True)
+class TaskResult:
+    """What became of a run. It is true if the run committed."""
+
+    status: Status
+    """How it ended. Whatever else than `committed`: nothing that it wrote is there."""
+    code: int
+    """What a task that `failed` returned; else 0."""
+    reason: str
+    """Why it did not commit."""
+    value: bytes
+    """What it returned."""
+    log: str
+    """What it logged, whether or not it came to its end."""
+    cycles: int
+    """Cycles of a core of the drive that it took, all attempts together."""
+    memory: Size
+    """Memory that it had."""
+    attempts: int
+    """How often it was begun: more than once only after conflicts."""
+    time: Duration
+    """Simulated time in the drive, from when it had the request until the outcome was there."""
+
+    def __bool__(self) -> bool:
+        return self.status == "committed"
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program that a drive has, as of when it was loaded or listed."""
+
+    index: int
+    """Its index in the namespace."""
+    identifier: int
+    """A checksum of its module."""
+    state: Literal["loading", "loaded", "active"]
+    """Whether chunks are still to come, or it is there, or can run."""
+    persistent: bool
+    """Whether it is kept through power cycles."""
+    size: Size
+    """Its length in bytes."""
+    runs: int
+    """Runs begun since power-up."""
+    running: int
+    """Of these, those under way."""
+
+
+@dataclass(frozen=True)
+class TaskLimits:
+    """What a drive allows programs and their runs."""
+
+    programs: int
+    """Programs of a namespace."""
+    runs: int
+    """Runs of a namespace at a time; further ones wait."""
+    program_bytes: Size
+    """All programs of a namespace together."""
+    program_size: Size
+    """A program."""
+    persistent_size: Size
+    """A program that is kept through power cycles."""
+    memory: Size
+    """Memory of a run."""
+    cycles: int
+    """Cycles of a run."""
+    log_size: Size
+    """The log of a run."""
+    value_size: Size
+    """The value of a run."""
+    tickets: int
+    """Reads and writes that a run may have submitted and not waited for."""
+    arguments_size: Size
+    """The arguments of a run."""
+
+
+class Tasks:
+    """The tasks of a drive. See `Drive.tasks`."""
+
+    def __init__(self, drive: "Drive") -> None:
+        self._native = drive._tasks
+        self._drive = drive
+
+    def __repr__(self) -> str:
+        return f"<Tasks of {self._drive!r}>"
+
+    def run(
+        self,
+        task: "PathLike | bytes | Program",
+        files: "Mapping[str, Mode] | None" = None,
+        args: bytes = b"",
+        *,
+        isolation: Isolation = "snapshot",
+        serializable: bool = False,
+        retries: int = 0,
+        memory: int = 0,
+        cycles: int = 0,
+        log_size: int = 0,
+        value_size: int = 0,
+        tickets: int = 0,
+    ) -> TaskResult:
+        """Run a task once, and wait for it. Objects that it works on stay where they are meanwhile.
+
+        Args:
+            task: A WebAssembly module's file, its bytes, or a program that `load` gave. A module is loaded
+                unless the drive has it.
+            files: Objects of the volume, numbered from 0 in this order, and how the run may use them; of a
+                vector `"group/name"`. An object keeps its length.
+            args: What `isc_get_args` gives.
+            isolation: How it is kept apart from others.
+            serializable: `isolation="serializable"`, in short.
+            retries: How often it is begun anew if somebody else was first.
+            memory: Bytes of memory that it may have; 0: what the drive allows, as with all limits.
+            cycles: Cycles of a core that it may take.
+            log_size: Bytes that it may log; 0: 16 KiB, or what the drive allows if that is less.
+            value_size: Bytes that it may return; 0: 64 KiB, likewise.
+            tickets: Reads and writes that it may have submitted and not waited for.
+
+        Raises:
+            UsageError: A module that cannot run, with what is wrong with it; a mode or isolation that is none;
+                an object twice.
+            NotFoundError: There is no such object.
+            OSError: The module's file cannot be read.
+            NvmeError: What the drive reports, such as Program In Use.
+        """
+        limits = (memory, cycles, log_size, value_size, tickets)
+        return _result(self._native.run(*_request(task, files, args, isolation, serializable, retries, limits)))
+
+    def submit(
+        self,
+        task: "PathLike | bytes | Program",
+        files: "Mapping[str, Mode] | None" = None,
+        args: bytes = b"",
+        *,
+        isolation: Isolation = "snapshot",
+        serializable: bool = False,
+        retries: int = 0,
+        memory: int = 0,
+        cycles: int = 0,
+        log_size: int = 0,
+        value_size: int = 0,
+        tickets: int = 0,
+    ) -> Pending[TaskResult]:
+        """Begin to run a task, as `run` does, and go on.
+
+        Raises:
+            UsageError: A mode or isolation that is none; the rest is told by `result()` of the handle.
+            OSError: The module's file cannot be read.
+        """
+        limits = (memory, cycles, log_size, value_size, tickets)
+        request = _request(task, files, args, isolation, serializable, retries, limits)
+        return Pending(self._native.submit(*request), _result)
+
+    def load(self, module: "PathLike | bytes", *, persistent: bool = False) -> Program:
+        """Load a module and make it ready to run; one that the drive has already is not loaded again.
+
+        Args:
+            module: Its file, or its bytes.
+            persistent: Whether the drive keeps it through power cycles.
+
+        Raises:
+            UsageError: A module that cannot run, with what is wrong with it; as many programs as there may be.
+            OSError: The module's file cannot be read.
+            NvmeError: What the drive reports, such as Program Too Big.
+        """
+        index, _ = self._native.load(_module(module), persistent)
+        return next(program for program in self.list() if program.index == index)
+
+    def list(self) -> "list[Program]":
+        """The programs that the drive has, by index."""
+        return [_program(found) for found in self._told()["programs"]]
+
+    def unload(self, program: "Program | int") -> None:
+        """Unload a program, or the one of an index.
+
+        Raises:
+            NvmeError: There is no such program, or it runs.
+        """
+        index = program.index if isinstance(program, Program) else program
+        self._native.unload(whole_number("program", index, 0, 0xFFFF))
+
+    @property
+    def limits(self) -> TaskLimits:
+        """What the drive allows."""
+        told = self._told()
+        return TaskLimits(
+            programs=told["programs_max"],
+            runs=told["runs_max"],
+            program_bytes=Size(told["bytes_max"]),
+            program_size=Size(told["program_bytes_max"]),
+            persistent_size=Size(told["persistent_bytes_max"]),
+            memory=Size(told["memory_bytes_max"]),
+            cycles=told["cycles_max"],
+            log_size=Size(told["log_bytes_max"]),
+            value_size=Size(told["value_bytes_max"]),
+            tickets=told["tickets_max"],
+            arguments_size=Size(told["argument_bytes_max"]),
+        )
+
+    def _told(self) -> dict[str, Any]:
+        told: dict[str, Any] = json.loads(self._native.list())
+        return told
+
+
+def _request(
+    task: "PathLike | bytes | Program",
+    files: "Mapping[str, Mode] | None",
+    args: bytes,
+    isolation: str,
+    serializable: bool,
+    retries: int,
+    limits: tuple[int, int, int, int, int],
+) -> "tuple[tuple[int, int] | bytes, list[tuple[str, bool]], bytes, str, int, tuple[int, int, int, int, int]]":
+    if serializable:
+        if isolation not in ("snapshot", "serializable"):
+            raise UsageError(f"serializable is a transaction, and isolation = {isolation!r} is none")
+        isolation = "serializable"
+    what = (task.index, task.identifier) if isinstance(task, Program) else _module(task)
+    used = [(_name(name), _writes(name, mode)) for name, mode in (files or {}).items()]
+    memory, cycles, log_size, value_size, tickets = limits
+    checked = (
+        whole_number("memory", memory, 0, NUMBER_MAX),
+        whole_number("cycles", cycles, 0, NUMBER_MAX),
+        whole_number("log_size", log_size, 0, DWORD_MAX),
+        whole_number("value_size", value_size, 0, DWORD_MAX),
+        whole_number("tickets", tickets, 0, DWORD_MAX),
+    )
+    return what, used, bytes(args), isolation, whole_number("retries", retries, 0, 0xFFFF), checked
+
+
+def _module(module: "PathLike | bytes") -> bytes:
+    if isinstance(module, bytes | bytearray | memoryview):
+        return bytes(module)
+    return Path(module).read_bytes()
+
+
+def _name(name: str) -> str:
+    if not isinstance(name, str):
+        raise TypeError(f"files are named by str, not by {type(name).__name__}")
+    if not is_unicode(name):
+        raise UsageError(f"{name!r} is no name: it has half of a surrogate pair, which UTF-8 does not hold")
+    return name
+
+
+def _writes(name: str, mode: str) -> bool:
+    if mode not in _WRITES:
+        raise UsageError(f"files[{name!r}] = {quoted(mode)!r}; it must be 'r', 'w' or 'rw'")
+    return _WRITES[mode]
+
+
+def _result(row: "tuple[Any, int, str, bytes, str, tuple[int, int, int, int]]") -> TaskResult:
+    status, code, reason, value, log, (cycles, memory, attempts, nanoseconds) = row
+    return TaskResult(
+        status=status,
+        code=code,
+        reason=reason,
+        value=value,
+        log=log,
+        cycles=cycles,
+        memory=Size(memory),
+        attempts=attempts,
+        time=Duration(nanoseconds * 1000),
+    )
+
+
+def _program(told: "dict[str, Any]") -> Program:
+    return Program(
+        index=told["index"],
+        identifier=told["identifier"],
+        state=told["state"],
+        persistent=told["persistent"],
+        size=Size(told["bytes"]),
+        runs=told["runs"],
+        running=told["running"],
+    )

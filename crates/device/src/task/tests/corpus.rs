@@ -68,7 +68,7 @@ fn what_is_no_module_is_said_to_be_none() {
         ),
         (
             with(&[1]),
-            "refused: the module is not valid: unexpected end, at byte 9".to_owned(),
+            "refused: the module is not valid: unexpected end-of-file, at byte 9".to_owned(),
         ),
         (
             with(&[1, 200, 1]),

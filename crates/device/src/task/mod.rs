@@ -30,6 +30,7 @@ pub use files::{Data, FileError, Files, LocalBoxFuture};
 pub use program::Program;
 pub use quota::QuotaConfig;
 
+use media::dram::Dram;
 use program::Runtime;
 use session::Session;
 use sim::Sim;
@@ -37,6 +38,7 @@ use sim::resource::{Permit, Semaphore};
 
 use crate::backend::Backend;
 use crate::cores::Cores;
+use crate::memory::DramMap;
 use crate::part::Part;
 use crate::schedule::Origin;
 use mover::Mover;
@@ -108,19 +110,22 @@ pub enum Ended {
 impl Tasks {
     /// Nothing loaded, nothing running.
     pub fn power_up(backend: &Backend, config: &TaskConfig) -> Rc<Tasks> {
-        Rc::new(Tasks::new(
-            &backend.sim,
-            backend.cores.clone(),
-            Mover::new(backend),
-            config,
-        ))
+        let Backend { sim, cores, .. } = backend;
+        let dram = (&backend.dram, &backend.dram_map);
+        Rc::new(Tasks::new(sim, cores.clone(), dram, config))
     }
 
-    fn new(sim: &Sim, cores: Rc<Cores>, mover: Mover, config: &TaskConfig) -> Tasks {
+    /// On these cores and in this memory, without a drive around them.
+    pub fn new(
+        sim: &Sim,
+        cores: Rc<Cores>,
+        (dram, map): (&Rc<Dram>, &DramMap),
+        config: &TaskConfig,
+    ) -> Tasks {
         Tasks {
             sim: sim.clone(),
             cores,
-            mover,
+            mover: Mover::new(sim, dram, map),
             config: config.clone(),
             room: Semaphore::new(sim, config.dram_bytes),
             runtime: OnceCell::new(),

@@ -6,8 +6,7 @@ use media::dram::{Dram, ScatteredAccess, Toward};
 use sim::Sim;
 
 use super::files::{Data, FileError, Files};
-use crate::backend::Backend;
-use crate::memory::Partition;
+use crate::memory::{DramMap, Partition};
 use crate::schedule::Origin;
 
 /// What moves bytes into and out of tasks.
@@ -20,23 +19,13 @@ pub(super) struct Mover {
 }
 
 impl Mover {
-    pub(super) fn new(backend: &Backend) -> Mover {
-        let map = &backend.dram_map;
-        Mover::between(&backend.sim, &backend.dram, map.buffers, map.tasks)
-    }
-
-    /// Between parts of a DRAM.
-    pub(super) fn between(
-        sim: &Sim,
-        dram: &Rc<Dram>,
-        buffers: Partition,
-        tasks: Partition,
-    ) -> Mover {
+    /// Between the page buffers and the tasks of a DRAM.
+    pub(super) fn new(sim: &Sim, dram: &Rc<Dram>, map: &DramMap) -> Mover {
         Mover {
             sim: sim.clone(),
             dram: dram.clone(),
-            buffers,
-            tasks,
+            buffers: map.buffers,
+            tasks: map.tasks,
         }
     }
 

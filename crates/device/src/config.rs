@@ -22,6 +22,7 @@ use crate::memory::{
 };
 use crate::schedule::{ScheduleConfig, ScheduleConfigError};
 use crate::search::SearchConfig;
+use crate::tx::TxConfig;
 
 /// Everything that makes a drive what it is. Every key must be given: presets
 /// inherit from a complete file, so that no number hides in the code.
@@ -55,6 +56,8 @@ pub struct DeviceConfig {
     pub bits: BitsConfig,
     /// Name-value lookup.
     pub search: SearchConfig,
+    /// Transactions over files.
+    pub tx: TxConfig,
     /// Flash that fails.
     pub faults: FaultConfig,
 }
@@ -88,6 +91,8 @@ struct Sections {
     bits: BitsConfig,
     /// Name-value lookup.
     search: SearchConfig,
+    /// Transactions over files.
+    tx: TxConfig,
     /// Flash that fails.
     faults: FaultConfig,
     /// What a drive does only to imitate a simulator.
@@ -128,6 +133,7 @@ impl From<Sections> for DeviceConfig {
             schedule,
             bits: sections.bits,
             search: sections.search,
+            tx: sections.tx,
             faults: sections.faults,
         }
     }
@@ -150,6 +156,7 @@ impl From<DeviceConfig> for Sections {
             schedule: config.schedule,
             bits: config.bits,
             search: config.search,
+            tx: config.tx,
             faults: config.faults,
         }
     }
@@ -202,6 +209,9 @@ pub enum ConfigError {
     /// Name-value lookup cannot be done so.
     #[error("search.{0}")]
     Search(OutOfRange),
+    /// Transactions.
+    #[error("tx.{0}")]
+    Tx(OutOfRange),
     /// What imitates a simulator.
     #[error("compatibility.command_phases.{0}")]
     Compatibility(OutOfRange),
@@ -248,6 +258,7 @@ impl DeviceConfig {
         // Whether it divides a page is told by the translation layer.
         let unit = self.ftl.unit(geometry);
         self.cache.validate(unit)?;
+        self.tx.validate(unit).map_err(ConfigError::Tx)?;
         self.faults.validate().map_err(ConfigError::Faults)?;
         let claims = self.claims();
         let need = Need::of(&claims, self.means());
@@ -280,8 +291,10 @@ impl DeviceConfig {
     /// The memory that a capacitor has to cover, by the part of the firmware that has it.
     pub(crate) fn claims(&self) -> Vec<Claim> {
         let unit = self.ftl.unit(&self.nand.geometry);
-        let search = self.search.claim(&self.nand.geometry);
-        self.cache.claim(unit).into_iter().chain(search).collect()
+        let geometry = &self.nand.geometry;
+        let jobs = [self.search.claim(geometry), self.tx.claim(geometry)];
+        let jobs = jobs.into_iter().flatten();
+        self.cache.claim(unit).into_iter().chain(jobs).collect()
     }
 
     /// What of the DRAM is whose, on a drive of that capacity.
@@ -297,6 +310,7 @@ impl DeviceConfig {
             buffers: u64::from(self.memory.page_buffers) * page_bytes,
             search: self.search.buffer_bytes,
             link_table: self.search.link_table_bytes,
+            tx: self.tx.dram_bytes(),
         };
         quotas.lay_out(&self.dram)
     }

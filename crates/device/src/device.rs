@@ -24,6 +24,7 @@ use crate::port::{HostPort, HostTransfer};
 use crate::schedule::Schedule;
 use crate::search::Search;
 use crate::tenants;
+use crate::tx::Transactions;
 
 /// A powered drive: everything volatile. Dropping it, and the tasks of its
 /// simulation, is a power cut; the media stays with whoever holds it.
@@ -44,6 +45,8 @@ pub struct Device {
     pub bits: Rc<Bits>,
     /// Name-value lookup.
     pub search: Rc<Search>,
+    /// Transactions over files.
+    pub tx: Rc<Transactions>,
     /// The flash back end.
     pub schedule: Rc<Schedule>,
     /// The channels.
@@ -115,6 +118,8 @@ impl Device {
         parts.serve(bits.clone());
         let search = Search::power_up(&backend, &config.search, cache.clone(), blank).await;
         parts.serve(search.clone());
+        let tx = Transactions::power_up(&backend, &config.tx, cache.clone());
+        parts.serve(tx.clone());
         let controller = Controller::power_up(
             &backend,
             &config.frontend,
@@ -130,6 +135,7 @@ impl Device {
             cache,
             bits,
             search,
+            tx,
             channels,
             link: backend.port.link().clone(),
             dram: backend.dram,

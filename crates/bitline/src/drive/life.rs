@@ -198,6 +198,12 @@ impl Drive {
         self.run(|_| async move { cache.flush().await })
     }
 
+    /// Has flash keep who has committed, likewise.
+    pub(super) fn save_commits(&mut self) -> Result<Result<(), device::ftl::FtlError>, Error> {
+        let tx = self.powered()?.device.tx.clone();
+        self.run(|_| async move { tx.flush().await })
+    }
+
     /// Has flash keep the names that a capacitor would save, likewise.
     pub(super) fn save_names(&mut self) -> Result<Result<(), device::ftl::FtlError>, Error> {
         let search = self.powered()?.device.search.clone();
@@ -227,7 +233,15 @@ mod tests {
             let order: Vec<_> = powered.device.parts().collect();
             assert_eq!(
                 order,
-                ["schedule", "ftl", "cache", "bits", "search", "front end"]
+                [
+                    "schedule",
+                    "ftl",
+                    "cache",
+                    "bits",
+                    "search",
+                    "tx",
+                    "front end"
+                ]
             );
             drive.power_cut().expect("no image");
             drive.power_up().expect("it recovers");

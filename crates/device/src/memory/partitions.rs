@@ -59,6 +59,8 @@ pub struct Quotas {
     pub search: u64,
     /// Where names and their values are.
     pub link_table: u64,
+    /// Entries of transactions, and pages that they have written in part.
+    pub tx: u64,
 }
 
 /// Where each part's memory lies. Each begins with a row.
@@ -75,13 +77,15 @@ pub struct DramMap {
     /// Where names and their values are. It is reserved only: nothing is moved into or out of it, as to look at the link table
     /// takes no time of its own.
     pub link_table: Partition,
+    /// Entries of transactions, and pages that they have written in part.
+    pub tx: Partition,
 }
 
 /// Quotas that the DRAM does not hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "dram.capacity_bytes = {capacity} is too small: the mapping table takes {} bytes, the data cache {}, the page buffers {}, names to be looked up {} and their link table {}, with whole rows {needed} in all",
-    .quotas.mapping, .quotas.cache, .quotas.buffers, .quotas.search, .quotas.link_table
+    "dram.capacity_bytes = {capacity} is too small: the mapping table takes {} bytes, the data cache {}, the page buffers {}, names to be looked up {} and their link table {}, transactions {}, with whole rows {needed} in all",
+    .quotas.mapping, .quotas.cache, .quotas.buffers, .quotas.search, .quotas.link_table, .quotas.tx
 )]
 pub struct TooSmall {
     /// Bytes of the DRAM.
@@ -111,6 +115,7 @@ impl Quotas {
             buffers: partition(self.buffers),
             search: partition(self.search),
             link_table: partition(self.link_table),
+            tx: partition(self.tx),
         };
         if base > dram.capacity_bytes {
             return Err(TooSmall {

@@ -148,6 +148,7 @@ fn partitions_lie_one_after_another_and_must_fit() {
         ..dram()
     };
     let quotas = Quotas {
+        tx: 16,
         mapping: 100,
         cache: 2 * 8192 + 1,
         buffers: 1 << 19,
@@ -167,7 +168,7 @@ fn partitions_lie_one_after_another_and_must_fit() {
     assert_eq!(
         refused,
         "dram.capacity_bytes = 1048576 is too small: the mapping table takes 100 bytes, the data cache \
-         16385, the page buffers 1048576, names to be looked up 8193 and their link table 4096, with whole rows \
-         1105920 in all"
+         16385, the page buffers 1048576, names to be looked up 8193 and their link table 4096, transactions 16, with whole rows \
+         1114112 in all"
     );
 }

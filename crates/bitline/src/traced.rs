@@ -19,6 +19,7 @@ static ENGINE: Key = Key::one("engine");
 static VECTOR_BITS: Key = Key::one("vector_bits");
 static SEARCH_REGION: Key = Key::one("search_region");
 static RECORDS: Key = Key::one("records");
+static PROGRAM: Key = Key::one("program");
 static STATUS: Key = Key::one("status");
 
 /// A command that is complete.
@@ -101,6 +102,9 @@ fn tell(command: &IoCommand, args: &mut Args) {
             args.word(&ENGINE, engine).number(&VECTOR_BITS, read.bits);
         }
         IoCommand::Search(search) => tell_search(search, args),
+        IoCommand::Execute(execute) => {
+            args.number(&PROGRAM, execute.program);
+        }
         IoCommand::Flush { .. } => {}
     }
 }

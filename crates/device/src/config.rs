@@ -23,6 +23,7 @@ use crate::memory::{
 use crate::schedule::{ScheduleConfig, ScheduleConfigError};
 use crate::search::SearchConfig;
 use crate::task::TaskConfig;
+use crate::tx::TxConfig;
 
 /// Everything that makes a drive what it is. Every key must be given: presets
 /// inherit from a complete file, so that no number hides in the code.
@@ -58,6 +59,8 @@ pub struct DeviceConfig {
     pub search: SearchConfig,
     /// Tasks that run inside the drive.
     pub task: TaskConfig,
+    /// Transactions over files.
+    pub tx: TxConfig,
     /// Flash that fails.
     pub faults: FaultConfig,
 }
@@ -93,6 +96,8 @@ struct Sections {
     search: SearchConfig,
     /// Tasks that run inside the drive.
     task: TaskConfig,
+    /// Transactions over files.
+    tx: TxConfig,
     /// Flash that fails.
     faults: FaultConfig,
     /// What a drive does only to imitate a simulator.
@@ -134,6 +139,7 @@ impl From<Sections> for DeviceConfig {
             bits: sections.bits,
             search: sections.search,
             task: sections.task,
+            tx: sections.tx,
             faults: sections.faults,
         }
     }
@@ -157,6 +163,7 @@ impl From<DeviceConfig> for Sections {
             bits: config.bits,
             search: config.search,
             task: config.task,
+            tx: config.tx,
             faults: config.faults,
         }
     }
@@ -212,6 +219,9 @@ pub enum ConfigError {
     /// Tasks cannot be run so.
     #[error("task.{0}")]
     Task(OutOfRange),
+    /// Transactions.
+    #[error("tx.{0}")]
+    Tx(OutOfRange),
     /// What imitates a simulator.
     #[error("compatibility.command_phases.{0}")]
     Compatibility(OutOfRange),
@@ -259,6 +269,7 @@ impl DeviceConfig {
         // Whether it divides a page is told by the translation layer.
         let unit = self.ftl.unit(geometry);
         self.cache.validate(unit)?;
+        self.tx.validate(unit).map_err(ConfigError::Tx)?;
         self.faults.validate().map_err(ConfigError::Faults)?;
         let claims = self.claims();
         let need = Need::of(&claims, self.means());
@@ -291,8 +302,10 @@ impl DeviceConfig {
     /// The memory that a capacitor has to cover, by the part of the firmware that has it.
     pub(crate) fn claims(&self) -> Vec<Claim> {
         let unit = self.ftl.unit(&self.nand.geometry);
-        let search = self.search.claim(&self.nand.geometry);
-        self.cache.claim(unit).into_iter().chain(search).collect()
+        let geometry = &self.nand.geometry;
+        let jobs = [self.search.claim(geometry), self.tx.claim(geometry)];
+        let jobs = jobs.into_iter().flatten();
+        self.cache.claim(unit).into_iter().chain(jobs).collect()
     }
 
     /// What of the DRAM is whose, on a drive of that capacity.
@@ -309,6 +322,7 @@ impl DeviceConfig {
             search: self.search.buffer_bytes,
             link_table: self.search.link_table_bytes,
             tasks: self.task.dram_bytes,
+            tx: self.tx.dram_bytes(),
         };
         quotas.lay_out(&self.dram)
     }

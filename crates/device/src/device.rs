@@ -49,6 +49,8 @@ pub struct Device {
     pub search: Rc<Search>,
     /// Tasks that run inside the drive.
     pub tasks: Rc<Tasks>,
+    /// Transactions over files.
+    pub tx: Rc<Transactions>,
     /// The flash back end.
     pub schedule: Rc<Schedule>,
     /// The channels.
@@ -122,7 +124,7 @@ impl Device {
         parts.serve(search.clone());
         let tasks = Tasks::power_up(&backend, &config.task);
         parts.serve(tasks.clone());
-        let tx = Transactions::power_up(&backend, &(), cache.clone());
+        let tx = Transactions::power_up(&backend, &config.tx, cache.clone());
         parts.serve(tx.clone());
         let programs = Programs::power_up(&backend, &config.task, tasks.clone(), tx.clone());
         parts.serve(programs.clone());
@@ -147,6 +149,7 @@ impl Device {
             bits,
             search,
             tasks,
+            tx,
             channels,
             link: backend.port.link().clone(),
             dram: backend.dram,

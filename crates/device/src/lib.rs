@@ -33,7 +33,7 @@ pub mod tx;
 /// The layout of what the firmware programs into pages: records in spare bytes, facts, mapping pages, roots of
 /// checkpoints, placed pages; and of where the host library's volume is. It rises with every change of those, so that
 /// no drive takes what another version left in an image for something else.
-pub const CONTENT_VERSION: u32 = 5;
+pub const CONTENT_VERSION: u32 = 6;
 
 pub use backend::Backend;
 pub use compatibility::CompatibilityConfig;

@@ -61,6 +61,22 @@ pub enum Bug {
     RecoveryForgetsWaitingNames,
     /// The blocks of a row of names are in no fact when the facts of its names go.
     SealLeavesNoFact,
+    /// A transaction reads what others committed after it began.
+    SnapshotShowsTheNewest,
+    /// A transaction reads what another has written and not committed.
+    ReadsAreDirty,
+    /// A transaction commits over what others changed since it began.
+    CommitIgnoresConflicts,
+    /// A commit leaves out the last page that its transaction wrote.
+    CommitLeavesOutAPage,
+    /// Nothing that outlives the power says that a transaction has committed.
+    CommitIsNotDurable,
+    /// Recovery takes what transactions wrote that have not committed.
+    RecoveryTakesUncommitted,
+    /// A transaction that rewrites a part of a page forgets the rest of it.
+    TransactionForgetsTheRest,
+    /// Garbage collection leaves behind what only a transaction sees.
+    CollectionForgetsVersions,
 }
 
 impl Bug {
@@ -94,6 +110,18 @@ impl Bug {
         Bug::DeletionRaisesOneRegion,
         Bug::RecoveryForgetsWaitingNames,
         Bug::SealLeavesNoFact,
+    ];
+
+    /// Those that break transactions.
+    pub const OF_TRANSACTIONS: [Bug; 8] = [
+        Bug::SnapshotShowsTheNewest,
+        Bug::ReadsAreDirty,
+        Bug::CommitIgnoresConflicts,
+        Bug::CommitLeavesOutAPage,
+        Bug::CommitIsNotDurable,
+        Bug::RecoveryTakesUncommitted,
+        Bug::TransactionForgetsTheRest,
+        Bug::CollectionForgetsVersions,
     ];
 
     /// Those that spoil the layout of placed pages.

@@ -61,9 +61,10 @@ impl Drive {
         // image has only what is on flash.
         let written = self.write_back_cache()?;
         let saved = self.save_names()?;
+        let committed = self.save_commits()?;
         self.sync()?;
         if self.image.is_some() {
-            written.and(saved)?;
+            written.and(saved).and(committed)?;
         }
         Ok(())
     }

@@ -87,7 +87,7 @@ impl Drive {
                     host_config.batch_bytes,
                 ),
                 stores_data,
-                programs: Rc::new(Programs::new(&sim)),
+                programs: Rc::new(crate::tasks::Programs::new(&sim)),
                 driver,
                 sim,
             };
@@ -199,6 +199,12 @@ impl Drive {
         self.run(|_| async move { cache.flush().await })
     }
 
+    /// Has flash keep who has committed, likewise.
+    pub(super) fn save_commits(&mut self) -> Result<Result<(), device::ftl::FtlError>, Error> {
+        let tx = self.powered()?.device.tx.clone();
+        self.run(|_| async move { tx.flush().await })
+    }
+
     /// Has flash keep the names that a capacitor would save, likewise.
     pub(super) fn save_names(&mut self) -> Result<Result<(), device::ftl::FtlError>, Error> {
         let search = self.powered()?.device.search.clone();
@@ -235,6 +241,8 @@ mod tests {
                     "bits",
                     "search",
                     "tasks",
+                    "tx",
+                    "programs",
                     "front end"
                 ]
             );

@@ -79,12 +79,12 @@ impl Admission<'_> {
         units: &[PageSlice],
         force: bool,
     ) -> Result<(), FtlError> {
-        if !self.cache.writes_through(force) {
+        if !self.cache.goes_through(units, force) {
             self.wait_for_room().await;
         }
         // Looked at after every wait, and nothing waits until all are admitted: what there is room for now is theirs.
         // What lies in one buffer goes one way: a page that is programmed from there has no room for the rest of it.
-        if self.cache.writes_through(force) || !self.cache.has_slots_for(units) {
+        if self.cache.goes_through(units, force) || !self.cache.has_slots_for(units) {
             let through = self.cache.write_page_through(lock, units);
             return self.aside(through).await;
         }
@@ -149,6 +149,12 @@ impl Cache {
     #[inline]
     pub fn writes_through(&self, force: bool) -> bool {
         !self.caches_writes.get() || (force && self.is_volatile())
+    }
+
+    /// Whether these slices go to flash: what transactions see is looked for there.
+    #[inline]
+    fn goes_through(&self, units: &[PageSlice], force: bool) -> bool {
+        self.writes_through(force) || units.iter().any(|unit| self.ftl.is_watched(unit.lpn))
     }
 
     /// The slices of one command, yet to come. Whoever asks first has room first, whatever else both wait for.
@@ -338,6 +344,13 @@ impl Cache {
             self.force(unit.lpn).await?;
         }
         Ok(())
+    }
+
+    /// Flash has something else of a page, which is watched: what was cached of it before is not shown any more.
+    pub fn forget(&self, lpn: Lpn) {
+        if self.is_on() {
+            self.forget_one(lpn);
+        }
     }
 
     fn forget_one(&self, lpn: Lpn) {

@@ -187,6 +187,14 @@ impl Capacity {
     pub fn compute_pages(&self) -> u32 {
         self.logical_pages - self.data_pages
     }
+
+    /// Units that other versions of logical pages than the newest may keep: three quarters of what is spare, for collection has
+    /// to win blocks all the same.
+    pub(super) fn units_for_versions(&self, config: &FtlConfig, geometry: &Geometry) -> u64 {
+        let blocks = u64::from(self.spare_blocks_per_plane) * u64::from(geometry.planes());
+        let pages = blocks * u64::from(geometry.pages_per_block(config.mode));
+        pages * u64::from(self.unit.per_page()) * 3 / 4
+    }
 }
 
 impl FtlConfig {

@@ -56,4 +56,8 @@ pub struct FtlCounts {
     pub compute_blocks_erased: u64,
     /// Flash pages placed anew to win blocks for computing, or off failing ones.
     pub compute_page_copies: u64,
+    /// Flash pages programmed with what transactions wrote.
+    pub tentative_page_writes: u64,
+    /// Transactions given up, as what they could still read took more room than there is for that.
+    pub snapshots_given_up: u64,
 }

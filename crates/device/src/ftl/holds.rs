@@ -19,6 +19,16 @@ pub(super) enum Holds<'a> {
     },
 }
 
+impl Holds<'_> {
+    /// The version of what the page holds.
+    #[inline]
+    pub(super) fn version(&self) -> u64 {
+        match *self {
+            Holds::Page(_, version) | Holds::Units { version, .. } => version,
+        }
+    }
+}
+
 /// Memory for the record of a page of units; dropping it gives it back.
 pub(super) struct RecordBuffer<'a> {
     buffers: &'a Buffers,

@@ -29,6 +29,7 @@ mod search;
 mod slc_cache;
 mod spare;
 mod unit;
+mod versions;
 mod wear;
 mod write;
 mod written;
@@ -73,6 +74,9 @@ pub use slc_cache::SlcCacheConfig;
 use spare::{Content, Record};
 use unit::Slots;
 pub use unit::{MappingUnit, UNITS_PER_PAGE_MAX, UnitAddress};
+use versions::Versions;
+pub(crate) use versions::state_bytes;
+pub use versions::{Durable, ENTRY_BYTES, Place, SnapshotId, VersionError, VersionLimits};
 pub use wear::{StaticRule, WearLevellingConfig};
 pub use write::WithoutSpace;
 pub use written::PartialPages;
@@ -153,6 +157,7 @@ pub struct Ftl {
     checkpoints: Checkpoints,
     dump_frontier: Cell<DumpFrontier>,
     written: RefCell<WrittenSectors>,
+    versions: Versions,
     next_version: Cell<u64>,
     next_sequence: Cell<u64>,
     counts: RefCell<FtlCounts>,
@@ -269,6 +274,11 @@ impl Ftl {
             dump_frontier: Cell::default(),
             checkpoints: Checkpoints::new(sim),
             written: RefCell::new(WrittenSectors::new(config.partial_pages, unit.bytes())),
+            versions: Versions::new(
+                sim,
+                &capacity,
+                capacity.units_for_versions(config, &geometry),
+            ),
             next_version: Cell::new(1),
             next_sequence: Cell::new(1),
             counts: RefCell::default(),
@@ -421,7 +431,12 @@ impl Ftl {
     }
 
     fn next_version(&self) -> u64 {
-        self.next_version.replace(self.next_version.get() + 1)
+        let version = self.next_version.replace(self.next_version.get() + 1);
+        assert!(
+            version < versions::TENTATIVE,
+            "the drive outlived its numbers"
+        );
+        version
     }
 
     fn next_sequence(&self) -> u64 {

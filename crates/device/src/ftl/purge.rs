@@ -101,6 +101,7 @@ impl Ftl {
 
     /// Begins to erase what the flash still has of logical pages, all of which are deallocated.
     pub fn begin_purge_of(&self, pages: Range<u32>) -> Purge {
+        self.give_up_within(&pages);
         let since = self.next_sequence.get();
         self.purge(Target::Pages { pages, since })
     }
@@ -295,6 +296,7 @@ impl Ftl {
     /// Forgets all data, and what was kept to find it. Only the journal stays.
     fn forget_everything(&self) {
         self.mapping.borrow_mut().forget_everything();
+        self.forget_versions();
         self.tombstones.borrow_mut().clear();
         self.written.borrow_mut().clear();
         self.checkpoints.forget_roots();

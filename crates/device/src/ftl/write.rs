@@ -93,13 +93,13 @@ impl Ftl {
 
     /// The slot that a slice has in a page programmed from its buffer.
     #[inline]
-    fn slot_of(&self, unit: &PageSlice) -> u32 {
+    pub(super) fn slot_of(&self, unit: &PageSlice) -> u32 {
         unit.base / self.unit.bytes()
     }
 
     /// Those of all slices.
     #[inline]
-    fn slots_of(&self, units: &[PageSlice]) -> Slots {
+    pub(super) fn slots_of(&self, units: &[PageSlice]) -> Slots {
         let slots = units.iter().map(|unit| self.slot_of(unit));
         slots.fold(Slots::NONE, Slots::and)
     }
@@ -183,6 +183,7 @@ impl Ftl {
             let page = self.allocate(preferred, stream).await?;
             let sequence = self.next_sequence();
             self.note_program(sequence);
+            self.note_version(holds.version(), page.block);
             let cached = self.blocks.borrow().is_in_slc_cache(page.block);
             self.count(|counts| counts.slc_cache_page_writes += u64::from(cached));
             let mode = if cached {
@@ -350,8 +351,10 @@ impl Ftl {
             mapping.set(lpn, new);
             old
         };
+        let stays = self.is_watched(lpn) && self.keep_former(lpn, old);
         match old {
             Mapping::Unmapped => {}
+            Mapping::Data(_) if stays => {}
             Mapping::Data(at) => self.forget(at),
             Mapping::Tombstone(page) => {
                 let mut tombstones = self.tombstones.borrow_mut();
@@ -457,8 +460,17 @@ impl Ftl {
         let held = |lpn: &u32| holds_data(lpn) || forgotten.binary_search(lpn).is_ok();
         let live = (first..=last).filter(held).count() as u32;
         self.tombstones.borrow_mut().insert(page, live);
-        for lpn in (first..=last).filter(held) {
+        let (held, empty): (Vec<u32>, Vec<u32>) = (first..=last).partition(held);
+        for lpn in held {
             self.replace(Lpn(lpn), Mapping::Tombstone(page));
+        }
+        // The record names these, too: what a transaction writes to them meanwhile is older.
+        for lpn in empty
+            .into_iter()
+            .map(Lpn)
+            .filter(|lpn| self.is_watched(*lpn))
+        {
+            self.keep_former(lpn, Mapping::Unmapped);
         }
         self.deallocating.borrow_mut().remove(&version);
         Ok(())

@@ -73,6 +73,8 @@ pub struct Quotas {
     pub link_table: u64,
     /// The memories of tasks.
     pub tasks: u64,
+    /// Entries of transactions, and pages that they have written in part.
+    pub tx: u64,
 }
 
 /// Where each part's memory lies. Each begins with a row.
@@ -91,14 +93,16 @@ pub struct DramMap {
     pub link_table: Partition,
     /// The memories of tasks.
     pub tasks: Partition,
+    /// Entries of transactions, and pages that they have written in part.
+    pub tx: Partition,
 }
 
 /// Quotas that the DRAM does not hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "dram.capacity_bytes = {capacity} is too small: the mapping table takes {} bytes, the data cache {}, the page buffers {}, names to be looked up {} and their link table {}, the memories of tasks {}, with whole rows {needed} in all",
+    "dram.capacity_bytes = {capacity} is too small: the mapping table takes {} bytes, the data cache {}, the page buffers {}, names to be looked up {} and their link table {}, the memories of tasks {}, transactions {}, with whole rows {needed} in all",
     .quotas.mapping, .quotas.cache, .quotas.buffers, .quotas.search, .quotas.link_table,
-    .quotas.tasks
+    .quotas.tasks, .quotas.tx
 )]
 pub struct TooSmall {
     /// Bytes of the DRAM.
@@ -129,6 +133,7 @@ impl Quotas {
             search: partition(self.search),
             link_table: partition(self.link_table),
             tasks: partition(self.tasks),
+            tx: partition(self.tx),
         };
         if base > dram.capacity_bytes {
             return Err(TooSmall {

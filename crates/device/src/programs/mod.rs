@@ -2,9 +2,10 @@
 //! facts of the journal where their owner asks for that.
 //!
 //! `table` has the programs of all namespaces and their rules, `facts` what the journal keeps of them, `run` has one run:
-//! a transaction begun, the task run in it, and committed or rolled back; after a conflict anew, as often as asked.
+//! a transaction begun, its `files` shown to the task, the task run in it, and committed or rolled back; after a conflict anew, as often as asked.
 
 mod facts;
+mod files;
 mod record;
 mod run;
 mod table;
@@ -21,6 +22,7 @@ use sim::resource::{Broadcast, Semaphore};
 
 use crate::backend::Backend;
 use crate::ftl::{Ftl, FtlError};
+use crate::memory::Buffers;
 use crate::part::Part;
 use crate::task::{ModuleError, QuotaConfig, TaskConfig, Tasks};
 use crate::tx::{self, Transactions};
@@ -58,6 +60,7 @@ impl From<Status> for ProgramError {
 pub struct Programs {
     sim: Sim,
     ftl: Rc<Ftl>,
+    buffers: Rc<Buffers>,
     tasks: Rc<Tasks>,
     transactions: Rc<Transactions>,
     quota: QuotaConfig,
@@ -92,6 +95,7 @@ impl Programs {
         Rc::new(Programs {
             sim: backend.sim.clone(),
             ftl: backend.ftl.clone(),
+            buffers: backend.buffers.clone(),
             tasks,
             transactions,
             quota: config.quota,

@@ -8,10 +8,12 @@ use sim::resource::Semaphore;
 use sim::{Either, select};
 use std::cell::Cell;
 
+use super::files::TransactionFiles;
 use super::{ProgramId, Programs, Runs};
+use crate::ftl::VersionError;
 use crate::schedule::Origin;
 use crate::task::{self, FileError, Files, Limits, Program, Run};
-use crate::tx::{self, TxError, VersionError};
+use crate::tx::{self, TxError};
 
 /// What a run is asked to do.
 pub struct Asked {
@@ -135,7 +137,10 @@ impl Programs {
             Ok(transaction) => transaction,
             Err(error) => return Attempt::not_begun(error),
         };
-        let files: Rc<dyn Files> = transaction.clone();
+        let files: Rc<dyn Files> = Rc::new(TransactionFiles {
+            transaction: transaction.clone(),
+            has_data: self.buffers.stores_data(),
+        });
         let run = self
             .tasks
             .run(program, files, &asked.arguments, limits, origin);

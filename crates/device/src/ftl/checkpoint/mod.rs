@@ -125,7 +125,9 @@ impl Ftl {
     }
 
     async fn make_checkpoint(&self, begin: u64) -> Result<(), FtlError> {
-        let blocks = self.blocks.borrow().unsettled();
+        let mut blocks = self.blocks.borrow().unsettled();
+        // A transaction may commit later: which of its pages count is then in their records only.
+        blocks.extend(self.undone_blocks());
         let failures = self.checkpoints.failures.get();
         if !is_planted(Bug::CheckpointLeavesChanges) {
             self.write_changed_mapping_pages().await;

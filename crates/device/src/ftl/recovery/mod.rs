@@ -9,6 +9,7 @@ mod journal;
 mod rebuild;
 mod root;
 mod scan;
+mod transactions;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -66,10 +67,12 @@ impl Ftl {
             Some(found) => ftl.rebuild_from_root(&scanner, found).await,
             None => {
                 let records = scanner.scan.borrow().records.clone();
+                ftl.rebuild_journal(&scanner, records).await;
+                ftl.judge_transactions(&scanner);
+                let records = scanner.scan.borrow().records.clone();
                 ftl.rebuild_mapping(&records);
                 ftl.rebuild_mapping_pages(&records);
                 ftl.with_pages(|pages| pages.change_all());
-                ftl.rebuild_journal(&scanner, records).await;
                 let facts = ftl.facts.borrow();
                 let mut blocks = ftl.blocks.borrow_mut();
                 facts.pages().for_each(|page| blocks.validate_page(page));
@@ -82,8 +85,9 @@ impl Ftl {
 
         let root_number = root.as_ref().map_or(0, |found| found.root.next_sequence);
         let root_version = root.as_ref().map_or(0, |found| found.root.next_version);
+        let next_version = scan.next_version.max(root_version + 1);
         ftl.next_version
-            .set(scan.next_version.max(root_version + 1));
+            .set(next_version.max(ftl.next_transaction()));
         ftl.next_sequence.set(scan.next_sequence.max(root_number));
         drop(scan);
         recovered.finished_at = ftl.schedule.sim().now();

@@ -71,12 +71,13 @@ impl Ftl {
             read_pages: BTreeSet::new(),
             decided: BTreeMap::new(),
         };
+        let journal = rebuild.journal_pages(&found.root);
+        self.rebuild_journal(scanner, journal).await;
+        self.judge_transactions(scanner);
         rebuild.load_mapping_pages(&found.root).await;
         rebuild.apply_data().await;
         rebuild.apply_tombstones().await;
         rebuild.clear_gone();
-        let journal = rebuild.journal_pages(&found.root);
-        self.rebuild_journal(scanner, journal).await;
         rebuild.validate();
         let interval = u64::from(self.config.checkpoint.interval_pages);
         self.checkpoints.set_due(found.root.begin + interval);
@@ -208,10 +209,12 @@ impl Rebuild<'_> {
             into.borrow_mut().push((at, record));
         };
         self.scanner.read_spares(pages, take).await;
-        let found = found.take();
+        let found: Vec<(UnitAddress, Record)> = found.take();
         let read = found.iter().map(|(at, _)| unit.page(*at));
         self.read_pages.extend(read);
-        self.read.extend(found);
+        let counts = found.into_iter();
+        self.read
+            .extend(counts.filter_map(|found| self.ftl.judged(found)));
     }
 
     /// Data that scanned pages hold takes the place of what the entries say, where it is newer.

@@ -10,6 +10,7 @@ use sim::Sim;
 
 use super::Recovered;
 use crate::ftl::spare::{Content, Record};
+use crate::ftl::versions::TENTATIVE;
 use crate::ftl::{Beneath, MappingUnit, UnitAddress};
 use crate::memory::{Buffers, Purpose};
 use crate::planted::{Bug, is_planted};
@@ -277,7 +278,8 @@ impl Scan {
         };
         let mut first = First::Foreign;
         for (slot, record) in Record::decode_slots(spare, unit) {
-            self.next_version = self.next_version.max(record.version + 1);
+            let number = record.version & !TENTATIVE;
+            self.next_version = self.next_version.max(number + 1);
             self.next_sequence = self.next_sequence.max(record.sequence + 1);
             let slot = match is_planted(Bug::RecoveryForgetsSlots) {
                 true => 0,

@@ -9,7 +9,7 @@ use crate::ftl::blocks::Stream;
 use crate::ftl::mapping::Mapping;
 use crate::ftl::spare::{Content, Record};
 use crate::ftl::unit::Slots;
-use crate::ftl::{Ftl, Lpn};
+use crate::ftl::{Ftl, Lpn, UnitAddress};
 use crate::memory::{self, Held};
 use crate::planted::{Bug, is_planted};
 use crate::schedule::{Copyback, Notify, Program, Read};
@@ -186,7 +186,11 @@ impl Ftl {
             _ => self.next_sequence(),
         };
         self.note_program(sequence);
-        let record = Record { sequence, ..record };
+        let record = Record {
+            sequence,
+            version: self.version_of_copy(record.version, to.block),
+            ..record
+        };
         self.collections.copies.borrow_mut()[number].into = Some((to, record));
         record
     }
@@ -322,21 +326,26 @@ impl Ftl {
 
     /// The mapping follows the copy of a page, of which these slots are needed.
     pub(super) fn moved(&self, record: Record, old: Ppa, new: Ppa, slots: Slots) {
-        let mut mapping = self.mapping.borrow_mut();
         match record.content {
             // The only unit of its page; several are gathered.
             Content::Data(lpn) => {
-                mapping.set(lpn, Mapping::Data(self.unit.at(new, 0)));
-                drop(mapping);
-                return self.blocks.borrow_mut().invalidate(self.unit.at(old, 0));
+                let (from, to) = (self.unit.at(old, 0), self.unit.at(new, 0));
+                self.unit_moved(lpn, from, to);
+                return self.blocks.borrow_mut().invalidate(from);
             }
             Content::Placed { lpn, placement } => {
                 for slot in slots.iter() {
-                    let at = self.unit.at(new, slot);
-                    mapping.set(Lpn(lpn.0 + slot), Mapping::Data(at));
+                    let (from, to) = (self.unit.at(old, slot), self.unit.at(new, slot));
+                    self.unit_moved(Lpn(lpn.0 + slot), from, to);
                 }
                 self.blocks.borrow_mut().set_inverse(new, placement.inverse);
+                return self.blocks.borrow_mut().invalidate_page(old);
             }
+            _ => {}
+        }
+        let mut mapping = self.mapping.borrow_mut();
+        match record.content {
+            Content::Data(_) | Content::Placed { .. } => {}
             Content::Temporary | Content::Search { .. } => {
                 unreachable!("what is lent is not collected")
             }
@@ -361,6 +370,15 @@ impl Ftl {
         }
         drop(mapping);
         self.blocks.borrow_mut().invalidate_page(old);
+    }
+
+    /// A unit has been copied, and is needed.
+    #[inline]
+    pub(super) fn unit_moved(&self, lpn: Lpn, from: UnitAddress, to: UnitAddress) {
+        match self.is_watched(lpn) {
+            true => self.version_moved(lpn, from, to),
+            false => self.mapping.borrow_mut().set(lpn, Mapping::Data(to)),
+        }
     }
 
     /// A copy is over, one way or another.

@@ -110,6 +110,9 @@ impl Ftl {
             Purpose::Folding => counts.slc_cache_blocks_folded += 1,
         });
         self.leave_region(victim);
+        if fault.is_none() {
+            self.versions_erased(victim);
+        }
         if job.worn {
             self.blocks.borrow_mut().retire(victim);
         } else if fault.is_none() {
@@ -153,6 +156,7 @@ impl Ftl {
         let mut jobs = self.collections.jobs.borrow_mut();
         let job = jobs[number];
         jobs.release(number);
+        self.announce_collected();
         let plane = self.geometry.plane_of_block(job.victim);
         let levelling = job.purpose.is_levelling();
         let counted = !levelling && !job.purpose.is_of_region();

@@ -9,7 +9,6 @@ use media::nand::{PageAddress, Ppa};
 
 use super::{Copy, Pass};
 use crate::ftl::holds::encode_into;
-use crate::ftl::mapping::Mapping;
 use crate::ftl::spare::{Content, Record};
 use crate::ftl::unit::Slots;
 use crate::ftl::{Ftl, Lpn, UnitAddress};
@@ -400,7 +399,8 @@ impl Ftl {
         self.with_units(number, copy, |units| {
             let kept = (0..).zip(&*units).filter(|(_, unit)| !unit.dropped);
             let mixed = is_planted(Bug::GatheringMixesVersions).then_some(record.version);
-            let listed = kept.map(|(slot, unit)| (slot, unit.lpn, mixed.unwrap_or(unit.version)));
+            let version = |unit: &Gathered| self.version_of_copy(unit.version, to.block);
+            let listed = kept.map(|(slot, unit)| (slot, unit.lpn, mixed.unwrap_or(version(unit))));
             encode_into(&self.buffers, buffer, listed, sequence)
         })
     }
@@ -425,8 +425,7 @@ impl Ftl {
         self.with_units(number, copy, |units| {
             for slot in slots.iter() {
                 let unit = units[slot as usize];
-                let at = Mapping::Data(self.unit.at(page, slot));
-                self.mapping.borrow_mut().set(unit.lpn, at);
+                self.unit_moved(unit.lpn, unit.from, self.unit.at(page, slot));
                 self.blocks.borrow_mut().invalidate(unit.from);
             }
         });

@@ -1,0 +1,386 @@
+//! Versions of logical pages for transactions (TxFTL, TxISC III).
+//!
+//! The mapping table always names the newest committed version of a page. What a transaction writes is *tentative*: it is on
+//! flash, and only the transaction sees it. What it would still have to see of a page that somebody else changed meanwhile is
+//! a *former* version, which is kept from collection. Both are entries ordered by logical page, the delta mappings of the
+//! paper. Flag bits say of which pages there may be any, so that whoever changes or moves another page looks at one bit.
+//!
+//! A transaction is a *snapshot*, the number of versions when it began; so of any page it sees the version of before, and who
+//! changed a page after it is known by the former version that this left. A commit has the table name what was tentative, in
+//! one instant, and the journal says who has not committed ([`undone`]).
+
+mod flags;
+mod formers;
+mod read;
+mod switch;
+mod tentative;
+mod undone;
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use media::nand::{BlockId, PlaneId};
+use sim::Sim;
+use sim::resource::{Broadcast, Semaphore};
+
+use super::{Capacity, Ftl, FtlError, Lpn, UnitAddress};
+use flags::Flags;
+pub use read::Place;
+pub use switch::Durable;
+use tentative::Delta;
+pub(crate) use undone::state_bytes;
+pub(super) use undone::{TENTATIVE, Undone};
+
+/// Names a transaction among those that are open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SnapshotId(u32);
+
+/// Bytes of an entry, tentative or former: logical page 4, unit 4, transaction or version 8, and 8 for its place in the tree.
+pub const ENTRY_BYTES: u64 = 24;
+
+/// How often blocks are emptied before a transaction begins: what is needed of them may find no room.
+const ROUNDS_MAX: u32 = 64;
+
+/// Why a transaction cannot go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum VersionError {
+    /// Somebody else has changed a page that it writes, or, if it is to be serializable, one that it has read.
+    #[error("logical page {} was changed by somebody else since the transaction began", .0.0)]
+    Conflict(Lpn),
+    /// Another transaction that is open has written the page.
+    #[error("logical page {} was written by another transaction that is still open", .0.0)]
+    Taken(Lpn),
+    /// Its former versions were given up to make room.
+    #[error(
+        "former versions that the transaction could still read took more room than there is for them, and were given up"
+    )]
+    Lost,
+    /// There is no room for what it writes, and nobody to wait for.
+    #[error(
+        "there is no room for more tentative pages, and no other transaction whose end would make some"
+    )]
+    Full,
+    /// The translation layer cannot do it.
+    #[error(transparent)]
+    Ftl(#[from] FtlError),
+}
+
+/// How much versions may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VersionLimits {
+    /// Entries of pages, tentative and former, for which there is memory.
+    pub entries: u64,
+    /// Transactions that have not committed and have pages on flash.
+    pub undone: u32,
+}
+
+/// An open transaction.
+struct Open {
+    /// The logical pages of its files, ascending, none twice.
+    pages: Vec<Range<u32>>,
+    /// Its number, once its snapshot was taken: it sees no change of this version or a higher one.
+    number: Option<u64>,
+    /// What it could still read was given up.
+    lost: bool,
+    /// Programs of its pages that are under way.
+    programs: u32,
+    /// Its owner has ended it: the last of these programs does.
+    is_over: bool,
+}
+
+impl Open {
+    /// Whether it would have to see what a page held before a change of now.
+    fn sees(&self, lpn: Lpn) -> bool {
+        let at = self.pages.partition_point(|pages| pages.end <= lpn.0);
+        self.number.is_some()
+            && !self.lost
+            && self
+                .pages
+                .get(at)
+                .is_some_and(|pages| pages.contains(&lpn.0))
+    }
+}
+
+/// Tentative and former versions.
+pub(super) struct Versions {
+    flags: RefCell<Flags>,
+    /// Those open, by number; a free place is none.
+    open: RefCell<Vec<Option<Open>>>,
+    /// By logical page.
+    tentative: RefCell<BTreeMap<u32, Delta>>,
+    /// By logical page and the version from which on it is something else; none is a page without data.
+    formers: RefCell<BTreeMap<(u32, u64), Option<UnitAddress>>>,
+    undone: RefCell<Undone>,
+    /// One commit after another has the journal say so.
+    turn: Semaphore,
+    /// Announced when a transaction has ended, a program of one, or an erase of what was left of one.
+    ended: Broadcast,
+    /// Transactions that wait for room.
+    waiting: Cell<u32>,
+    limits: Cell<VersionLimits>,
+    /// Units that versions may keep from others.
+    units_max: u64,
+}
+
+impl Versions {
+    pub(super) fn new(sim: &Sim, capacity: &Capacity, spare_units: u64) -> Versions {
+        Versions {
+            flags: RefCell::new(Flags::new(capacity.logical_pages)),
+            open: RefCell::default(),
+            tentative: RefCell::default(),
+            formers: RefCell::default(),
+            undone: RefCell::default(),
+            turn: Semaphore::new(sim, 1),
+            ended: Broadcast::new(sim),
+            waiting: Cell::new(0),
+            limits: Cell::new(VersionLimits {
+                entries: 0,
+                undone: 0,
+            }),
+            units_max: spare_units,
+        }
+    }
+
+    /// Whether there may be another version of a page than the newest.
+    #[inline]
+    pub(super) fn is_watched(&self, lpn: Lpn) -> bool {
+        self.flags.borrow().has(lpn)
+    }
+
+    /// Entries that there are, and may be.
+    fn entries(&self) -> (u64, u64) {
+        let used = self.tentative.borrow().len() + self.formers.borrow().len();
+        (used as u64, self.units_max.min(self.limits.get().entries))
+    }
+
+    fn with<T>(&self, id: SnapshotId, look: impl FnOnce(&mut Open) -> T) -> T {
+        let mut open = self.open.borrow_mut();
+        let open = open[id.0 as usize].as_mut();
+        look(open.expect("a transaction is open until it ends, and its owner ends it once"))
+    }
+
+    /// Its number, if it is not lost.
+    fn number(&self, id: SnapshotId) -> Result<u64, VersionError> {
+        self.with(id, |open| match (open.lost, open.number) {
+            (false, Some(number)) => Ok(number),
+            _ => Err(VersionError::Lost),
+        })
+    }
+
+    fn is_open(&self, number: u64) -> bool {
+        let open = self.open.borrow();
+        open.iter()
+            .flatten()
+            .any(|open| open.number == Some(number))
+    }
+}
+
+impl Ftl {
+    /// Says how much versions may take.
+    pub(crate) fn limit_versions(&self, limits: VersionLimits) {
+        self.versions.limits.set(limits);
+    }
+
+    /// Opens a transaction over `pages`: from now on, changes of these are told apart by who made them, and reach flash
+    /// before they are acknowledged ([`Ftl::is_watched`]). The pages are ascending, none twice.
+    pub fn watch(&self, pages: Vec<Range<u32>>) -> SnapshotId {
+        let versions = &self.versions;
+        let mut flags = versions.flags.borrow_mut();
+        pages.iter().for_each(|pages| flags.put(pages, true));
+        let open = Open {
+            pages,
+            number: None,
+            lost: false,
+            programs: 0,
+            is_over: false,
+        };
+        let mut all = versions.open.borrow_mut();
+        let place = all.iter().position(Option::is_none).unwrap_or(all.len());
+        if place == all.len() {
+            all.push(None);
+        }
+        all[place] = Some(open);
+        SnapshotId(place as u32)
+    }
+
+    /// Takes the snapshot of a transaction: what it reads from now on is as it is at this instant.
+    pub fn take_snapshot(&self, id: SnapshotId) {
+        let number = self.next_version();
+        self.versions.with(id, |open| open.number = Some(number));
+    }
+
+    /// Whether a transaction sees this page, so that changes of it go to flash.
+    #[inline]
+    pub fn is_watched(&self, lpn: Lpn) -> bool {
+        self.versions.is_watched(lpn)
+    }
+
+    /// Transactions that are open.
+    pub fn open_snapshots(&self) -> u32 {
+        self.versions.open.borrow().iter().flatten().count() as u32
+    }
+
+    /// Entries of tentative and of former pages.
+    pub fn version_entries(&self) -> (usize, usize) {
+        let versions = &self.versions;
+        (
+            versions.tentative.borrow().len(),
+            versions.formers.borrow().len(),
+        )
+    }
+
+    /// A transaction ends: what is tentative of it is not needed any more, nor is what nobody else sees.
+    pub fn end_snapshot(&self, id: SnapshotId) {
+        let versions = &self.versions;
+        let goes_on = versions.with(id, |open| {
+            open.is_over = true;
+            open.programs > 0
+        });
+        if goes_on {
+            return self.give_up_snapshot(id);
+        }
+        self.give_up_tentative(id);
+        let ended = versions.open.borrow_mut()[id.0 as usize].take();
+        let pages = ended.map_or_else(Vec::new, |ended| ended.pages);
+        self.prune_formers(&pages);
+        let mut flags = versions.flags.borrow_mut();
+        pages.iter().for_each(|pages| flags.put(pages, false));
+        let open = versions.open.borrow();
+        let others = open.iter().flatten().flat_map(|open| &open.pages);
+        others.for_each(|pages| flags.put(pages, true));
+        drop((flags, open));
+        versions.ended.announce();
+    }
+
+    /// Waits until a transaction has ended, a program of one, or an erase of what was left of one.
+    pub async fn version_ended(&self) {
+        self.versions.ended.next().await;
+    }
+
+    /// A transaction cannot go on: its owner learns that when it tries to.
+    fn give_up_snapshot(&self, id: SnapshotId) {
+        self.versions.with(id, |open| open.lost = true);
+        self.give_up_tentative(id);
+        let pages = self.versions.with(id, |open| open.pages.clone());
+        self.prune_formers(&pages);
+    }
+
+    /// Gives up whoever sees any of `pages`, which are erased for good.
+    pub(super) fn give_up_within(&self, pages: &Range<u32>) {
+        let ids: Vec<SnapshotId> = {
+            let open = self.versions.open.borrow();
+            let touches = |open: &Open| {
+                let mut own = open.pages.iter();
+                own.any(|own| own.start < pages.end && pages.start < own.end)
+            };
+            let open = (0..).zip(&*open);
+            let open = open.filter(|(_, open)| open.as_ref().is_some_and(touches));
+            open.map(|(place, _)| SnapshotId(place)).collect()
+        };
+        ids.into_iter().for_each(|id| self.give_up_snapshot(id));
+    }
+
+    /// Forgets all versions, as blocks have forgotten their pages.
+    pub(super) fn forget_versions(&self) {
+        let versions = &self.versions;
+        versions.tentative.borrow_mut().clear();
+        versions.formers.borrow_mut().clear();
+        let mut open = versions.open.borrow_mut();
+        open.iter_mut().flatten().for_each(|open| open.lost = true);
+    }
+
+    /// Takes from the journal who has committed.
+    pub(super) fn restore_transactions(&self) {
+        let facts = self.facts.borrow();
+        self.versions
+            .undone
+            .borrow_mut()
+            .restore(facts.get(undone::STATE));
+    }
+
+    /// The version of a page that recovery found, if it counts.
+    pub(super) fn judged_version(&self, version: u64) -> Option<u64> {
+        self.versions.undone.borrow().judge(version)
+    }
+
+    /// The least number that the next transaction may have: none may be taken for one that has committed.
+    pub(super) fn next_transaction(&self) -> u64 {
+        self.versions.undone.borrow().horizon()
+    }
+
+    /// Sees to it that there are not too many transactions that were rolled back and have pages on flash: the blocks of the
+    /// oldest are emptied and erased.
+    ///
+    /// # Errors
+    /// None of these can be emptied.
+    pub async fn settle_undone(&self) -> Result<(), VersionError> {
+        let versions = &self.versions;
+        for _ in 0..ROUNDS_MAX {
+            if versions.undone.borrow().len() < versions.limits.get().undone as usize {
+                return Ok(());
+            }
+            let blocks = versions
+                .undone
+                .borrow()
+                .oldest(|number| versions.is_open(number));
+            if blocks.is_empty() {
+                return Ok(());
+            }
+            let mut begun = false;
+            for block in blocks {
+                let is_emptied = self.blocks.borrow().can_be_emptied(block);
+                if is_emptied || self.blocks.borrow_mut().can_be_purged(block) {
+                    self.begin_emptying(block);
+                    begun = true;
+                }
+            }
+            let mut planes = (0..self.geometry.planes()).map(PlaneId);
+            if !begun && !planes.any(|plane| self.is_collecting(plane)) {
+                return Err(VersionError::Full);
+            }
+            versions.ended.next().await;
+        }
+        Err(VersionError::Full)
+    }
+
+    /// A job of collection has ended.
+    pub(super) fn announce_collected(&self) {
+        self.versions.ended.announce();
+    }
+
+    /// A page of this version is about to be programmed to a block, or was found there.
+    #[inline]
+    pub(super) fn note_version(&self, version: u64, block: BlockId) {
+        if version & TENTATIVE != 0 {
+            self.versions.undone.borrow_mut().note(version, block);
+        }
+    }
+
+    /// The version that a copy of a page has, which is about to be programmed to a block.
+    #[inline]
+    pub(super) fn version_of_copy(&self, version: u64, block: BlockId) -> u64 {
+        if version & TENTATIVE == 0 {
+            return version;
+        }
+        let mut undone = self.versions.undone.borrow_mut();
+        undone.note_copy(version, block);
+        undone.of_copy(version)
+    }
+
+    /// A block was erased: of some transactions nothing is left then.
+    pub(super) fn versions_erased(&self, block: BlockId) {
+        if self.versions.undone.borrow().is_empty() {
+            return;
+        }
+        let is_open = |number| self.versions.is_open(number);
+        if self.versions.undone.borrow_mut().erased(block, is_open) {
+            self.versions.ended.announce();
+        }
+    }
+
+    /// Blocks with pages of transactions that have not committed: recovery reads them whole.
+    pub(super) fn undone_blocks(&self) -> Vec<BlockId> {
+        self.versions.undone.borrow().all_blocks().collect()
+    }
+}

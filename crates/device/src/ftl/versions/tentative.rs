@@ -1,0 +1,193 @@
+//! Tentative versions: what transactions write before they commit.
+
+use std::ops::Range;
+
+use super::{SnapshotId, TENTATIVE, VersionError};
+use crate::ftl::blocks::Stream;
+use crate::ftl::holds::Holds;
+use crate::ftl::spare::Content;
+use crate::ftl::unit::Slots;
+use crate::ftl::{Ftl, Lpn, PageSlice, UnitAddress};
+use crate::planted::{Bug, is_planted};
+
+/// The tentative version of a page: of one transaction, as the first that writes a page wins.
+#[derive(Clone, Copy)]
+pub(super) struct Delta {
+    pub(super) by: SnapshotId,
+    /// Where it is, once it has been programmed.
+    pub(super) at: Option<UnitAddress>,
+}
+
+impl Ftl {
+    /// Takes pages for a transaction to write, as soon as there is room for them: no other open one may then.
+    ///
+    /// # Errors
+    /// [`VersionError`]; of a conflict, the first page.
+    pub async fn take_pages(&self, id: SnapshotId, pages: Range<u32>) -> Result<(), VersionError> {
+        loop {
+            let number = self.versions.number(id)?;
+            self.check_pages(id, &pages, number)?;
+            let taken = {
+                let tentative = self.versions.tentative.borrow();
+                tentative.range(pages.clone()).count() as u64
+            };
+            let new = pages.len() as u64 - taken;
+            let (used, most) = self.versions.entries();
+            if used + new <= most {
+                break;
+            }
+            self.wait_for_entries().await?;
+        }
+        let mut tentative = self.versions.tentative.borrow_mut();
+        for lpn in pages {
+            tentative.entry(lpn).or_insert(Delta { by: id, at: None });
+        }
+        Ok(())
+    }
+
+    /// That nobody else has written any of `pages`, nor changed it since.
+    fn check_pages(
+        &self,
+        id: SnapshotId,
+        pages: &Range<u32>,
+        number: u64,
+    ) -> Result<(), VersionError> {
+        if is_planted(Bug::CommitIgnoresConflicts) {
+            return Ok(());
+        }
+        if let Some(lpn) = self.changed_since(pages, number) {
+            return Err(VersionError::Conflict(lpn));
+        }
+        let tentative = self.versions.tentative.borrow();
+        let mut taken = tentative.range(pages.clone());
+        match taken.find(|(_, delta)| delta.by != id) {
+            Some((lpn, _)) => Err(VersionError::Taken(Lpn(*lpn))),
+            None => Ok(()),
+        }
+    }
+
+    /// Waits until another transaction has ended, if any does not wait itself.
+    async fn wait_for_entries(&self) -> Result<(), VersionError> {
+        let versions = &self.versions;
+        if versions.waiting.get() + 1 >= self.open_snapshots() {
+            return Err(VersionError::Full);
+        }
+        versions.waiting.set(versions.waiting.get() + 1);
+        let waits = Waits(&versions.waiting);
+        versions.ended.next().await;
+        drop(waits);
+        Ok(())
+    }
+
+    /// One more program of a transaction is going to be: until it is over nobody else has the transaction's name.
+    pub fn expect_program(&self, id: SnapshotId) {
+        self.versions.with(id, |open| open.programs += 1);
+    }
+
+    /// Writes whole logical pages, which the transaction has taken, to one page of flash. All lie in one buffer, each where its
+    /// slot is there. It was expected ([`Ftl::expect_program`]), and must run to its end.
+    ///
+    /// # Errors
+    /// No space; or the transaction was given up meanwhile.
+    pub async fn write_tentative(
+        &self,
+        id: SnapshotId,
+        units: &[PageSlice],
+    ) -> Result<(), VersionError> {
+        let number = match self.versions.number(id) {
+            Ok(number) => number,
+            Err(lost) => {
+                self.program_over(id);
+                return Err(lost);
+            }
+        };
+        let (lead, version) = (units[0], TENTATIVE | number);
+        self.count(|counts| counts.tentative_page_writes += 1);
+        let record = (!self.unit.is_page()).then(|| self.record_buffer());
+        let holds = match &record {
+            None => Holds::Page(Content::Data(lead.lpn), version),
+            Some(record) => Holds::Units {
+                units,
+                version,
+                record,
+            },
+        };
+        let bytes = units.iter().map(|unit| unit.bytes).sum();
+        let preferred = self.plane_for(lead.lpn);
+        let programmed = self
+            .program(
+                preferred,
+                Stream::Host,
+                (lead.buffer, bytes),
+                holds,
+                lead.origin,
+            )
+            .await;
+        let page = match (programmed, self.versions.number(id)) {
+            (Ok(page), Ok(_)) => page,
+            (Ok(page), Err(lost)) => {
+                self.settle(page, Slots::NONE);
+                self.program_over(id);
+                return Err(lost);
+            }
+            (Err(error), _) => {
+                // What it has taken and not written must not be committed.
+                self.give_up_snapshot(id);
+                self.program_over(id);
+                return Err(error.into());
+            }
+        };
+        self.settle(page, self.slots_of(units));
+        let page = self.geometry.ppa(page);
+        for unit in units {
+            let at = self.unit.at(page, self.slot_of(unit));
+            let before = {
+                let mut tentative = self.versions.tentative.borrow_mut();
+                let delta = tentative.get_mut(&unit.lpn.0);
+                delta.and_then(|delta| delta.at.replace(at))
+            };
+            before.into_iter().for_each(|before| self.forget(before));
+        }
+        self.program_over(id);
+        Ok(())
+    }
+
+    /// A program of a transaction is over, which may have been the last that it waits for.
+    fn program_over(&self, id: SnapshotId) {
+        let is_last = self.versions.with(id, |open| {
+            open.programs -= 1;
+            open.programs == 0 && open.is_over
+        });
+        match is_last {
+            true => self.end_snapshot(id),
+            false => self.versions.ended.announce(),
+        }
+    }
+
+    /// What is tentative of a transaction is not needed any more.
+    pub(super) fn give_up_tentative(&self, id: SnapshotId) {
+        let pages = self.versions.with(id, |open| open.pages.clone());
+        let mut needless: Vec<UnitAddress> = Vec::new();
+        {
+            let mut tentative = self.versions.tentative.borrow_mut();
+            for pages in pages {
+                let own = tentative.range(pages);
+                let own = own.filter(|(_, delta)| delta.by == id);
+                let own: Vec<u32> = own.map(|(lpn, _)| *lpn).collect();
+                for lpn in own {
+                    needless.extend(tentative.remove(&lpn).and_then(|delta| delta.at));
+                }
+            }
+        }
+        needless.into_iter().for_each(|unit| self.forget(unit));
+    }
+}
+
+/// One more that waits, until it is dropped.
+struct Waits<'a>(&'a std::cell::Cell<u32>);
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
+    }
+}

@@ -1,0 +1,77 @@
+//! A transaction as the files that a task sees.
+
+use std::rc::Rc;
+
+use crate::ftl::VersionError;
+use crate::task::{Data, FileError, Files, LocalBoxFuture};
+use crate::tx::{Transaction, TxError};
+
+/// The files of a transaction.
+pub(super) struct TransactionFiles {
+    pub(super) transaction: Rc<Transaction>,
+    /// Whether the drive keeps data, or only time.
+    pub(super) has_data: bool,
+}
+
+impl Files for TransactionFiles {
+    fn count(&self) -> u32 {
+        self.transaction.files().len() as u32
+    }
+
+    fn bytes(&self, file: u32) -> Option<u64> {
+        let found = self.transaction.files().get(file as usize);
+        found.map(|found| found.bytes())
+    }
+
+    fn writable(&self, file: u32) -> bool {
+        let found = self.transaction.files().get(file as usize);
+        found.is_some_and(|found| found.is_writable())
+    }
+
+    fn has_data(&self) -> bool {
+        self.has_data
+    }
+
+    fn read<'a>(
+        &'a self,
+        file: u32,
+        offset: u64,
+        bytes: u32,
+    ) -> LocalBoxFuture<'a, Result<Data, FileError>> {
+        Box::pin(async move {
+            let read = self.transaction.read(file, offset, bytes).await;
+            let read = read.map_err(told)?;
+            Ok(match self.has_data {
+                true => Data::Bytes(read),
+                false => Data::Untold(read.len() as u32),
+            })
+        })
+    }
+
+    fn write<'a>(
+        &'a self,
+        file: u32,
+        offset: u64,
+        data: Data,
+    ) -> LocalBoxFuture<'a, Result<(), FileError>> {
+        Box::pin(async move {
+            let bytes = data.bytes();
+            let known = match &data {
+                Data::Bytes(bytes) => Some(&bytes[..]),
+                Data::Untold(_) => None,
+            };
+            let written = self.transaction.write(file, offset, bytes, known).await;
+            written.map_err(told)
+        })
+    }
+}
+
+/// What a task's run ends with whose call failed so.
+fn told(error: TxError) -> FileError {
+    let reason = error.to_string();
+    match error {
+        TxError::Version(VersionError::Lost) => FileError::Lost { reason },
+        error if error.is_conflict() => FileError::Conflict { reason },
+        _ => FileError::Device { reason },
+    }
+}

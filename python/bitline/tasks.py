@@ -31,6 +31,11 @@ Status: TypeAlias = Literal[
     "committed", "conflict", "failed", "trapped", "rejected", "lost", "faulted", "stopped"
 ]
 
+#: What is run, objects and whether they may be written, arguments, isolation, retries, limits.
+_Request: TypeAlias = tuple[
+    tuple[int, int] | bytes, list[tuple[str, bool]], bytes, str, int, tuple[int, int, int, int, int]
+]
+
 _WRITES = {"r": False, "w": True, "rw": True}
 
 
@@ -152,14 +157,16 @@ class Tasks:
             tickets: Reads and writes that it may have submitted and not waited for.
 
         Raises:
-            UsageError: A module that cannot run, with what is wrong with it; a mode or isolation that is none;
-                an object twice.
+            UsageError: A module that cannot run, with what is wrong with it; a mode or isolation that is
+                none; an object twice.
             NotFoundError: There is no such object.
             OSError: The module's file cannot be read.
             NvmeError: What the drive reports, such as Program In Use.
         """
         limits = (memory, cycles, log_size, value_size, tickets)
-        return _result(self._native.run(*_request(task, files, args, isolation, serializable, retries, limits)))
+        return _result(
+            self._native.run(*_request(task, files, args, isolation, serializable, retries, limits))
+        )
 
     def submit(
         self,
@@ -194,7 +201,8 @@ class Tasks:
             persistent: Whether the drive keeps it through power cycles.
 
         Raises:
-            UsageError: A module that cannot run, with what is wrong with it; as many programs as there may be.
+            UsageError: A module that cannot run, with what is wrong with it; as many programs as there may
+                be.
             OSError: The module's file cannot be read.
             NvmeError: What the drive reports, such as Program Too Big.
         """
@@ -245,7 +253,9 @@ def _request(
     serializable: bool,
     retries: int,
     limits: tuple[int, int, int, int, int],
-) -> "tuple[tuple[int, int] | bytes, list[tuple[str, bool]], bytes, str, int, tuple[int, int, int, int, int]]":
+) -> (
+    "tuple[tuple[int, int] | bytes, list[tuple[str, bool]], bytes, str, int, tuple[int, int, int, int, int]]"
+):
     if serializable:
         if isolation not in ("snapshot", "serializable"):
             raise UsageError(f"serializable is a transaction, and isolation = {isolation!r} is none")

@@ -37,6 +37,8 @@ COMMANDS: Mapping[str, _Listed] = {
     "age": _Listed("age:age", "Make the drive in an image older"),
     "health": _Listed("health:health", "Tell the health and wear of the drive in an image"),
     "lifetime": _Listed("lifetime:lifetime", "Count wrong results over a drive's lifetime"),
+    "task": _Listed("task:app", "Run programs inside the drive in an image"),
+    "file": _Listed("file:app", "Put, get, list and remove files of an image's volume"),
     "repro": _Listed("repro:app", "Regenerate the figures of papers, beside what they state"),
     "validate": _Listed("validate:app", "Compare with other simulators' results"),
     "presets": _Listed("presets:presets", "List the drives that come along"),

@@ -30,6 +30,11 @@ impl<T> Slab<T> {
         self.entries.len() as u32 - 1
     }
 
+    /// Every entry with its number, those of released numbers as they were left.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
+        (0..).zip(&self.entries)
+    }
+
     /// The number may be given to another entry.
     #[inline]
     pub(crate) fn release(&mut self, number: u32) {

@@ -95,6 +95,15 @@ impl Ftl {
         true
     }
 
+    /// As [`Ftl::read`], of what the page is at this instant: its entry counts as being at hand ([`Ftl::entries_for`]), even if
+    /// others have taken its place meanwhile.
+    pub fn read_now(&self, slice: PageSlice, notify: Notify) {
+        self.count(|counts| counts.host_page_reads += 1);
+        if let Some((die, read)) = self.page_to_read(slice) {
+            self.schedule.push(die, read, notify);
+        }
+    }
+
     /// The same of a slice that may go on in the logical pages that follow, for a ticket: what lies side by side on flash
     /// is one sense.
     pub fn read_run(&self, slice: PageSlice, ticket: Notify) {

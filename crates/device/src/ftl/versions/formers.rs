@@ -48,7 +48,7 @@ impl Ftl {
             let open = self.versions.open.borrow();
             let open = (0..).zip(&*open);
             let open = open.filter_map(|(place, open)| {
-                let open = open.as_ref().filter(|open| !open.lost)?;
+                let open = open.as_ref().filter(|open| !open.lost && !open.commits)?;
                 Some((open.number?, SnapshotId(place)))
             });
             open.min()

@@ -85,6 +85,8 @@ struct Open {
     lost: bool,
     /// Programs of its pages that are under way.
     programs: u32,
+    /// It is found to be in nobody's way and commits: it needs no former versions, and cannot be given up any more.
+    commits: bool,
     /// Its owner has ended it: the last of these programs does.
     is_over: bool,
 }
@@ -95,6 +97,7 @@ impl Open {
         let at = self.pages.partition_point(|pages| pages.end <= lpn.0);
         self.number.is_some()
             && !self.lost
+            && !self.commits
             && self
                 .pages
                 .get(at)
@@ -193,6 +196,7 @@ impl Ftl {
             number: None,
             lost: false,
             programs: 0,
+            commits: false,
             is_over: false,
         };
         let mut all = versions.open.borrow_mut();

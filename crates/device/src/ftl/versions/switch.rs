@@ -59,10 +59,9 @@ impl Ftl {
         if written.is_empty() {
             return Ok(());
         }
+        self.versions.with(id, |open| open.commits = true);
         if durable == Durable::Journal && !is_planted(Bug::CommitIsNotDurable) {
             let _turn = self.versions.turn.acquire(1).await;
-            // While it waited nobody changed the pages, but room may have run out.
-            self.versions.number(id)?;
             self.save_state(Some(number)).await?;
             self.switch(id, number, switched);
         } else {
@@ -114,8 +113,6 @@ impl Ftl {
             });
         }
         self.versions.undone.borrow_mut().commit(number);
-        // It is not one of those any more that see what was before.
-        self.versions.with(id, |open| open.lost = true);
         if is_planted(Bug::CommitLeavesOutAPage) && deltas.len() > 1 {
             deltas.pop();
         }

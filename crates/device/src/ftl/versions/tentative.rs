@@ -94,6 +94,9 @@ impl Ftl {
         id: SnapshotId,
         units: &[PageSlice],
     ) -> Result<(), VersionError> {
+        for unit in units {
+            self.forget_tentative(id, unit.lpn).await;
+        }
         let number = match self.versions.number(id) {
             Ok(number) => number,
             Err(lost) => {
@@ -141,15 +144,35 @@ impl Ftl {
         let page = self.geometry.ppa(page);
         for unit in units {
             let at = self.unit.at(page, self.slot_of(unit));
-            let before = {
-                let mut tentative = self.versions.tentative.borrow_mut();
-                let delta = tentative.get_mut(&unit.lpn.0);
-                delta.and_then(|delta| delta.at.replace(at))
-            };
-            before.into_iter().for_each(|before| self.forget(before));
+            let mut tentative = self.versions.tentative.borrow_mut();
+            if let Some(delta) = tentative.get_mut(&unit.lpn.0) {
+                debug_assert!(delta.at.is_none(), "who rewrites a page has it locked");
+                delta.at = Some(at);
+            }
         }
         self.program_over(id);
         Ok(())
+    }
+
+    /// What a transaction wrote to a page before is overwritten. As all that it writes has one version, of two pages on flash
+    /// the one that was programmed later counts; so there must be no copy of the former on its way.
+    async fn forget_tentative(&self, id: SnapshotId, lpn: Lpn) {
+        loop {
+            let delta = self.versions.tentative.borrow().get(&lpn.0).copied();
+            let Some(at) = delta
+                .filter(|delta| delta.by == id)
+                .and_then(|delta| delta.at)
+            else {
+                return;
+            };
+            if !self.is_being_copied(at) {
+                if let Some(delta) = self.versions.tentative.borrow_mut().get_mut(&lpn.0) {
+                    delta.at = None;
+                }
+                return self.forget(at);
+            }
+            self.versions.ended.next().await;
+        }
     }
 
     /// A program of a transaction is over, which may have been the last that it waits for.

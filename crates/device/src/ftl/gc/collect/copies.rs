@@ -392,7 +392,8 @@ impl Ftl {
         if let Some(record) = copy.record {
             self.buffers.give_back_record(record);
         }
-        self.collections.copies.borrow_mut().release(number);
+        self.release_copy(number);
+        self.announce_collected();
         let mut freed = 0;
         let mut victim = copy.from.block;
         self.change_job(copy.job, |job| {

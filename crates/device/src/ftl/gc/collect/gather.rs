@@ -59,7 +59,7 @@ impl Ftl {
             });
             match self.next_to_gather(number, copy) {
                 None => {
-                    self.collections.copies.borrow_mut().release(copy);
+                    self.release_copy(copy);
                     break;
                 }
                 Some(Next::Page(from)) => {
@@ -191,6 +191,13 @@ impl Ftl {
         let begin = (number * self.unit.per_page()) as usize;
         let mut gathered = self.collections.gathered.borrow_mut();
         look(&mut gathered[begin..begin + copy.units as usize])
+    }
+
+    /// Whether a unit is among those of a copy.
+    pub(super) fn gathers(&self, number: u32, copy: &Copy, at: UnitAddress) -> bool {
+        self.with_units(number, copy, |units| {
+            units.iter().any(|unit| unit.from == at)
+        })
     }
 
     /// Has units copied when the firmware has come to it.

@@ -21,6 +21,7 @@ use sim::Random;
 
 use super::{Chooser, GcConfig};
 use crate::ftl::Ftl;
+use crate::ftl::UnitAddress;
 use crate::ftl::spare::Record;
 use crate::ftl::unit::Slots;
 use crate::memory::{BufferId, Held};
@@ -142,6 +143,9 @@ pub(in crate::ftl) struct Collections {
     parked: RefCell<BTreeMap<BlockId, u32>>,
 }
 
+/// The job of a copy that is over.
+const OVER: u32 = u32::MAX;
+
 /// Marks the number of a job, whose erase is over, among those of copies.
 const IS_JOB: u32 = 1 << 31;
 
@@ -246,6 +250,23 @@ impl Ftl {
                 self.copy_done(number, &copy);
             }
         }
+    }
+
+    /// Whether a unit is on its way: a copy of it may still come to be on flash, though it is not needed any more.
+    pub(in crate::ftl) fn is_being_copied(&self, at: UnitAddress) -> bool {
+        let copies = self.collections.copies.borrow();
+        let mut under_way = copies.iter().filter(|(_, copy)| copy.job != OVER);
+        under_way.any(|(number, copy)| match copy.units {
+            0 => self.geometry.ppa(copy.from) == self.unit.page(at),
+            _ => self.gathers(number, copy, at),
+        })
+    }
+
+    /// The number of a copy may be given to another.
+    fn release_copy(&self, number: u32) {
+        let mut copies = self.collections.copies.borrow_mut();
+        copies[number].job = OVER;
+        copies.release(number);
     }
 
     fn change_job(&self, number: u32, change: impl FnOnce(&mut Job)) {

@@ -1,0 +1,211 @@
+//! A transaction from its beginning to its end.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::rc::Rc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sim::resource::{Access, RangeGuard, RangeLock};
+
+use super::file::File;
+use super::{Transactions, TxError, merged};
+use crate::ftl::{Lpn, SnapshotId};
+use crate::schedule::Origin;
+
+/// What a task's reads and writes of files have to do with those of others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Isolation {
+    /// Snapshot isolation: it sees what had been committed when it began, and commits if nobody else has changed since what it
+    /// wrote (TxISC III).
+    #[default]
+    Snapshot,
+    /// The same, and if nobody else has changed what it read either: as if one transaction had followed the other.
+    Serializable,
+    /// No transaction: its writes count at once, each page for itself, as in INSIDER and λ-IO (FileISC, TxISC V-A).
+    File,
+    /// Likewise, of raw blocks without files, as in Willow and Summarizer (BlockISC).
+    Block,
+}
+
+impl Isolation {
+    /// Whether what is done is undone if it does not end well.
+    pub fn is_transaction(self) -> bool {
+        matches!(self, Isolation::Snapshot | Isolation::Serializable)
+    }
+}
+
+/// A logical page of which parts were written, in DRAM; nothing of it on drives that keep no data.
+pub(super) type Image = Rc<RefCell<Box<[u8]>>>;
+
+/// A transaction. Dropping it rolls it back, unless it has committed.
+pub struct Transaction {
+    pub(super) owner: Rc<Transactions>,
+    pub(super) files: Vec<File>,
+    /// All logical pages of them, ascending.
+    pages: Vec<Range<u32>>,
+    isolation: Isolation,
+    pub(super) origin: Origin,
+    /// Names it to the translation layer, while it is open.
+    id: Cell<Option<SnapshotId>>,
+    /// An operation failed: it cannot commit.
+    failed: Cell<bool>,
+    is_over: Cell<bool>,
+    /// Pages written in part that are not on flash yet, by logical page.
+    pub(super) images: RefCell<BTreeMap<u32, Image>>,
+    /// Pages read, if it is to be serializable.
+    read: RefCell<BTreeSet<u32>>,
+    /// Writes of the same page happen one after another.
+    pub(super) locks: RangeLock,
+}
+
+impl Transaction {
+    pub(super) fn new(
+        owner: Rc<Transactions>,
+        files: Vec<File>,
+        isolation: Isolation,
+        origin: Origin,
+    ) -> Transaction {
+        let pages = merged(files.iter().flat_map(File::ranges).collect());
+        // Even without a transaction: what the host writes meanwhile is then on flash, where it is looked for.
+        let id = owner.ftl.watch(pages.clone());
+        Transaction {
+            locks: RangeLock::new(&owner.sim),
+            owner,
+            files,
+            pages,
+            isolation,
+            origin,
+            id: Cell::new(Some(id)),
+            failed: Cell::new(false),
+            is_over: Cell::new(false),
+            images: RefCell::default(),
+            read: RefCell::default(),
+        }
+    }
+
+    /// Its files, in the order in which they were registered.
+    pub fn files(&self) -> &[File] {
+        &self.files
+    }
+
+    /// What it has to do with others.
+    pub fn isolation(&self) -> Isolation {
+        self.isolation
+    }
+
+    /// All logical pages of its files, ascending.
+    pub(super) fn pages(&self) -> &[Range<u32>] {
+        &self.pages
+    }
+
+    /// What names it to the translation layer; none if it is over, or no transaction.
+    pub(super) fn transaction(&self) -> Option<SnapshotId> {
+        self.id.get().filter(|_| self.isolation.is_transaction())
+    }
+
+    pub(super) fn file(&self, number: u32) -> Result<&File, TxError> {
+        self.files
+            .get(number as usize)
+            .ok_or(TxError::NoFile(number))
+    }
+
+    /// That it goes on.
+    ///
+    /// # Errors
+    /// [`TxError::Failed`].
+    pub(super) fn check_open(&self) -> Result<(), TxError> {
+        match self.failed.get() || self.is_over.get() {
+            true => Err(TxError::Failed),
+            false => Ok(()),
+        }
+    }
+
+    /// What an operation came to: one that failed fails all of it.
+    pub(super) fn noted<T>(&self, outcome: Result<T, TxError>) -> Result<T, TxError> {
+        if outcome.is_err() {
+            self.failed.set(true);
+        }
+        outcome
+    }
+
+    /// Waits until no other operation of the transaction has any of `pages`, or none writes them.
+    pub(super) async fn lock(
+        &self,
+        pages: impl Iterator<Item = Lpn>,
+        access: Access,
+    ) -> RangeGuard<'_> {
+        let mut pages: Vec<u32> = pages.map(|lpn| lpn.0).collect();
+        pages.sort_unstable();
+        let runs = pages.chunk_by(|page, next| page + 1 >= *next);
+        let ranges = runs.map(|run| u64::from(run[0])..u64::from(run[run.len() - 1]) + 1);
+        let ranges: Vec<_> = ranges.map(|range| (range, access)).collect();
+        self.locks.lock_all(ranges).await
+    }
+
+    /// Notes that a page was read, if that matters.
+    pub(super) fn note_read(&self, lpn: Lpn) {
+        if self.isolation == Isolation::Serializable {
+            self.read.borrow_mut().insert(lpn.0);
+        }
+    }
+
+    /// Has everybody see what it wrote, if nobody else has changed that. When this returns, no power cut takes it.
+    ///
+    /// # Errors
+    /// Why it does not; it is rolled back then.
+    pub async fn commit(&self) -> Result<(), TxError> {
+        let committed = self.try_commit().await;
+        self.owner.count(|counts| match &committed {
+            Ok(()) => counts.committed += 1,
+            Err(error) if error.is_conflict() => counts.conflicts += 1,
+            Err(_) => counts.rolled_back += 1,
+        });
+        self.end();
+        committed
+    }
+
+    async fn try_commit(&self) -> Result<(), TxError> {
+        self.check_open()?;
+        self.write_images(0).await?;
+        let Some(id) = self.transaction() else {
+            return Ok(());
+        };
+        let read: Vec<Range<u32>> = self
+            .read
+            .borrow()
+            .iter()
+            .map(|lpn| *lpn..*lpn + 1)
+            .collect();
+        let (ftl, cache) = (&self.owner.ftl, &self.owner.cache);
+        let durable = self.owner.config.durable();
+        // Reads under way may have brought what was there before.
+        let switched = |lpn: Lpn| cache.forget(lpn);
+        ftl.commit(id, &merged(read), durable, switched).await?;
+        Ok(())
+    }
+
+    /// Undoes all that it did, if it is a transaction.
+    pub fn roll_back(&self) {
+        if !self.is_over.get() {
+            self.owner.count(|counts| counts.rolled_back += 1);
+            self.end();
+        }
+    }
+
+    fn end(&self) {
+        self.is_over.set(true);
+        self.images.borrow_mut().clear();
+        if let Some(id) = self.id.take() {
+            self.owner.ftl.end_snapshot(id);
+        }
+    }
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        self.roll_back();
+    }
+}

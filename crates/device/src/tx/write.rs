@@ -1,0 +1,326 @@
+//! Writes of a transaction. Whole pages go to flash at once, as tentative versions; pages of which a part is written wait in DRAM
+//! for more of them, until there is no room or the transaction commits.
+
+use std::cell::RefCell;
+use std::ops::Range;
+use std::rc::Rc;
+
+use arrayvec::ArrayVec;
+use media::core::Work;
+use media::dram::Toward;
+use sim::JoinHandle;
+use sim::resource::Access;
+
+use super::TxError;
+use super::pieces::{Piece, pieces};
+use super::transaction::{Image, Transaction};
+use crate::ftl::{Lpn, PageSlice, SnapshotId, UNITS_PER_PAGE_MAX, VersionError};
+use crate::memory::Purpose;
+use crate::planted::{Bug, is_planted};
+
+/// Slices that lie in one buffer.
+type Units = ArrayVec<PageSlice, { UNITS_PER_PAGE_MAX as usize }>;
+
+/// Bytes of a page that go to flash; nothing on a drive that keeps no data.
+struct Part {
+    piece: Piece,
+    data: Box<[u8]>,
+}
+
+impl Transaction {
+    /// Writes `bytes` bytes of a file from `offset` on: `data`, or nobody knows what on a drive that keeps no data. They must lie
+    /// in the file. When this returns, reads of the transaction see them.
+    ///
+    /// # Errors
+    /// No such file or bytes of it, or not to be written; that somebody else was first, or no space: the transaction can
+    /// only be rolled back then.
+    pub async fn write(
+        &self,
+        file: u32,
+        offset: u64,
+        bytes: u32,
+        data: Option<&[u8]>,
+    ) -> Result<(), TxError> {
+        self.check_open()?;
+        let range = self.writable_range(file, offset, bytes)?;
+        debug_assert!(data.is_none_or(|data| data.len() == bytes as usize));
+        let pieces = pieces(self.file(file)?, range, self.owner.unit);
+        if self.owner.cores.takes_time() {
+            let count = pieces.len() as u64;
+            self.owner
+                .cores
+                .work_often(self.origin, Work::WritePage, count)
+                .await;
+        }
+        let written = match self.transaction() {
+            Some(id) => self.write_versions(id, &pieces, data).await,
+            None => self.write_at_once(&pieces, data).await,
+        };
+        self.noted(written)
+    }
+
+    /// # Errors
+    /// Bytes that may not be written.
+    fn writable_range(&self, number: u32, offset: u64, bytes: u32) -> Result<Range<u64>, TxError> {
+        let file = self.file(number)?;
+        if !file.is_writable() {
+            return Err(TxError::ReadOnly(number));
+        }
+        let end = offset.checked_add(bytes.into());
+        match end.filter(|end| *end <= file.bytes()) {
+            Some(end) => Ok(offset..end),
+            None => Err(TxError::Beyond {
+                file: number,
+                start: offset,
+                end: offset.saturating_add(bytes.into()),
+                bytes: file.bytes(),
+            }),
+        }
+    }
+
+    async fn write_versions(
+        &self,
+        id: SnapshotId,
+        pieces: &[Piece],
+        data: Option<&[u8]>,
+    ) -> Result<(), TxError> {
+        let owner = &self.owner;
+        {
+            let _lock = self
+                .lock(pieces.iter().map(|piece| piece.lpn), Access::Exclusive)
+                .await;
+            for piece in pieces {
+                owner
+                    .ftl
+                    .take_pages(id, piece.lpn.0..piece.lpn.0 + 1)
+                    .await?;
+            }
+            self.note_entries();
+            let (whole, partial): (Vec<Piece>, Vec<Piece>) =
+                pieces.iter().partition(|piece| piece.is_whole(owner.unit));
+            owner.count(|counts| counts.pages_written += whole.len() as u64);
+            let parts = whole
+                .into_iter()
+                .map(|piece| Part::of(piece, data))
+                .collect();
+            let programs = self.program_parts(id, parts);
+            for piece in partial {
+                self.gather(piece, data).await?;
+            }
+            for program in programs {
+                program.await?;
+            }
+            // What was gathered of them before is overwritten.
+            let mut images = self.images.borrow_mut();
+            for piece in pieces.iter().filter(|piece| piece.is_whole(owner.unit)) {
+                images.remove(&piece.lpn.0);
+            }
+        }
+        self.write_images(owner.config.partial_pages(owner.unit))
+            .await
+    }
+
+    fn note_entries(&self) {
+        let (tentative, formers) = self.owner.ftl.version_entries();
+        let entries = (tentative + formers) as u64;
+        self.owner
+            .count(|counts| counts.entries_most = counts.entries_most.max(entries));
+    }
+
+    /// Has whole pages programmed, as many in one as a page of flash has.
+    fn program_parts(
+        &self,
+        id: SnapshotId,
+        mut parts: Vec<Part>,
+    ) -> Vec<JoinHandle<Result<(), VersionError>>> {
+        let per_page = self.owner.unit.per_page() as usize;
+        let mut programs = Vec::with_capacity(parts.len().div_ceil(per_page));
+        while !parts.is_empty() {
+            let rest = parts.split_off(per_page.min(parts.len()));
+            programs.push(self.program(id, std::mem::replace(&mut parts, rest)));
+        }
+        programs
+    }
+
+    /// A task of its own, which runs to its end whatever becomes of the transaction.
+    fn program(&self, id: SnapshotId, parts: Vec<Part>) -> JoinHandle<Result<(), VersionError>> {
+        let (owner, origin) = (self.owner.clone(), self.origin);
+        owner.ftl.expect_program(id);
+        let sim = owner.sim.clone();
+        sim.spawn(async move {
+            let _room = owner.buffers.room(Purpose::Command).await;
+            let buffer = owner.buffers.take();
+            let bytes = owner.unit.bytes();
+            let units: Units = (0..)
+                .zip(&parts)
+                .map(|(slot, part)| PageSlice {
+                    base: slot * bytes,
+                    origin,
+                    ..PageSlice::new(part.piece.lpn, 0, bytes, buffer.id())
+                })
+                .collect();
+            owner.buffers.with_mut(buffer.id(), |page| {
+                for (unit, part) in units.iter().zip(&parts) {
+                    page[unit.place()].copy_from_slice(&part.data);
+                }
+                page[parts.len() * bytes as usize..].fill(0);
+            });
+            owner.ftl.write_tentative(id, &units).await
+        })
+    }
+
+    /// Keeps a part of a page in DRAM, with the rest of it.
+    async fn gather(&self, piece: Piece, data: Option<&[u8]>) -> Result<(), TxError> {
+        let image = match self.image_of(piece.lpn) {
+            Some(image) => image,
+            None => {
+                let image = self.image_before(piece.lpn).await?;
+                self.owner.count(|counts| counts.pages_gathered += 1);
+                self.images.borrow_mut().insert(piece.lpn.0, image.clone());
+                image
+            }
+        };
+        if let Some(data) = data {
+            image.borrow_mut()[piece.within()].copy_from_slice(&data[piece.place()]);
+        }
+        let tenant = self.origin.tenant;
+        self.owner
+            .move_bytes(tenant, piece.bytes.into(), Toward::Cells)
+            .await;
+        Ok(())
+    }
+
+    /// All of a page as the transaction sees it.
+    async fn image_before(&self, lpn: Lpn) -> Result<Image, TxError> {
+        let owner = &self.owner;
+        let bytes = owner.unit.bytes();
+        let _room = owner.buffers.room(Purpose::Command).await;
+        let buffer = owner.buffers.take();
+        let slice = PageSlice {
+            origin: self.origin,
+            ..PageSlice::new(lpn, 0, bytes, buffer.id())
+        };
+        self.note_read(lpn);
+        self.fetch(&[slice]).await?;
+        let mut image = Vec::new();
+        owner.buffers.with(buffer.id(), |page| {
+            match is_planted(Bug::TransactionForgetsTheRest) {
+                true => image.resize(bytes as usize, 0),
+                false => image.extend_from_slice(&page[..bytes as usize]),
+            }
+        });
+        owner
+            .move_bytes(self.origin.tenant, bytes.into(), Toward::Cells)
+            .await;
+        Ok(Rc::new(RefCell::new(image.into())))
+    }
+
+    /// Writes pages that were gathered to flash, until so many are left.
+    pub(super) async fn write_images(&self, left: usize) -> Result<(), TxError> {
+        let Some(id) = self.transaction() else {
+            return Ok(());
+        };
+        loop {
+            let gathered = self.images.borrow().len();
+            if gathered <= left {
+                return Ok(());
+            }
+            // Those of one page of flash, or all of them at the end.
+            let per_page = self.owner.unit.per_page() as usize;
+            let count = match left {
+                0 => gathered,
+                _ => per_page.min(gathered),
+            };
+            let lpns: Vec<Lpn> = self
+                .images
+                .borrow()
+                .keys()
+                .take(count)
+                .map(|lpn| Lpn(*lpn))
+                .collect();
+            let _lock = self.lock(lpns.iter().copied(), Access::Exclusive).await;
+            let parts = lpns.iter().filter_map(|lpn| {
+                let image = self.image_of(*lpn)?;
+                Some(Part::image(*lpn, self.owner.unit.bytes(), &image.borrow()))
+            });
+            let parts: Vec<Part> = parts.collect();
+            let bytes = parts.len() as u64 * u64::from(self.owner.unit.bytes());
+            self.owner
+                .move_bytes(self.origin.tenant, bytes, Toward::Reader)
+                .await;
+            for program in self.program_parts(id, parts) {
+                program.await?;
+            }
+            let mut images = self.images.borrow_mut();
+            lpns.iter().for_each(|lpn| {
+                images.remove(&lpn.0);
+            });
+        }
+    }
+
+    /// Writes without a transaction: each page counts when it is on flash.
+    async fn write_at_once(&self, pieces: &[Piece], data: Option<&[u8]>) -> Result<(), TxError> {
+        self.owner
+            .count(|counts| counts.pages_written += pieces.len() as u64);
+        let follows = |one: &Piece, next: &Piece| {
+            let slot = next.lpn.0 % self.owner.unit.per_page();
+            one.lpn.0 + 1 == next.lpn.0 && slot > 0
+        };
+        let writes: Vec<_> = pieces
+            .chunk_by(follows)
+            .map(|pieces| pieces.iter().map(|piece| Part::of(*piece, data)).collect())
+            .map(|parts: Vec<Part>| self.write_through(parts))
+            .collect();
+        for write in writes {
+            write.await?;
+        }
+        Ok(())
+    }
+
+    /// Writes logical pages that follow one another to one page of flash, in a task of its own.
+    fn write_through(&self, parts: Vec<Part>) -> JoinHandle<Result<(), TxError>> {
+        let (owner, origin) = (self.owner.clone(), self.origin);
+        let sim = owner.sim.clone();
+        sim.spawn(async move {
+            let _room = owner.buffers.room(Purpose::Command).await;
+            let pages = parts[0].piece.lpn.0..parts[parts.len() - 1].piece.lpn.0 + 1;
+            let lock = owner.ftl.lock(pages).await;
+            let buffer = owner.buffers.take();
+            let units: Units = (0..)
+                .zip(&parts)
+                .map(|(slot, Part { piece, .. })| PageSlice {
+                    base: slot * owner.unit.bytes(),
+                    origin,
+                    ..PageSlice::new(piece.lpn, piece.column, piece.bytes, buffer.id())
+                })
+                .collect();
+            owner.buffers.with_mut(buffer.id(), |page| {
+                for (unit, part) in units.iter().zip(&parts) {
+                    page[unit.place()].copy_from_slice(&part.data);
+                }
+            });
+            Ok(owner.cache.write_page_through(&lock, &units).await?)
+        })
+    }
+}
+
+impl Part {
+    fn of(piece: Piece, data: Option<&[u8]>) -> Part {
+        let data = data.map_or_else(Box::default, |data| data[piece.place()].into());
+        Part { piece, data }
+    }
+
+    /// A whole page.
+    fn image(lpn: Lpn, bytes: u32, image: &[u8]) -> Part {
+        let piece = Piece {
+            lpn,
+            column: 0,
+            bytes,
+            at: 0,
+        };
+        Part {
+            piece,
+            data: image.into(),
+        }
+    }
+}

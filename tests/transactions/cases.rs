@@ -1,0 +1,1 @@
+//! What transactions promise, case by case.

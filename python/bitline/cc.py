@@ -28,6 +28,10 @@ IMPORTS = frozenset(
 #: What a task's module has to export.
 EXPORTS = ("isc_main", "memory")
 
+#: Of WebAssembly, besides what clang uses anyway: vectors as the controller's cores have them, and copies of memory
+#: that take what the C library of these cores would.
+FEATURES = ("-msimd128", "-mbulk-memory")
+
 STACK_BYTES = 64 << 10
 """The module's stack, unless told otherwise. It lies below all data, so that overflowing it traps."""
 
@@ -190,7 +194,7 @@ def _output(command: Sequence[str | Path]) -> str:
 
 def _compile(compiler: Compiler, source: Path, to: Path, flags: Sequence[str]) -> str:
     """Compiles one source; gives its warnings."""
-    fixed = ["--target=wasm32-wasi", "-nostdlibinc", f"-isystem{INCLUDE}", f"-isystem{compiler.headers}"]
+    fixed = ["--target=wasm32-wasi", *FEATURES, "-nostdlibinc", f"-isystem{INCLUDE}", f"-isystem{compiler.headers}"]
     done = subprocess.run(
         [compiler.clang, *fixed, *flags, "-c", source, "-o", to], capture_output=True, text=True, check=False
     )

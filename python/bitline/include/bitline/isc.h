@@ -160,10 +160,10 @@ static inline void isc_free(void *memory) { free(memory); }
 /* ---- The drive's other abilities, under the task's own rights. ---- */
 
 /* Evaluates a bulk bitwise expression over registered files that are vectors, within the flash array where it can.
- * `expression` is `bytes` bytes of text. The result goes into file `to_file`, registered for writing; with
+ * `expression` is `bytes` bytes, in the form of the host's command for bulk expressions. The result goes into file `to_file`, registered for writing; with
  * ISC_COUNT the 1 bits are counted instead and their number given. -ISC_ENOSYS where it is not offered. */
 #define ISC_COUNT (-1)
-static inline int64_t isc_evaluate(const char *expression, size_t bytes, int to_file) {
+static inline int64_t isc_evaluate(const void *expression, size_t bytes, int to_file) {
   return isc_import_evaluate(expression, (int32_t)bytes, to_file);
 }
 

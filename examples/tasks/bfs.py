@@ -20,9 +20,9 @@ def csr(vertices: int, sources: NDArray[np.int64], targets: NDArray[np.int64]) -
 
 
 def case(size: int, seed: int) -> tuple[Files, bytes]:
-    """A graph of about so many bytes, eight edges a vertex with some that have thousands: files and arguments."""
+    """A graph of about so many bytes, eight edges a vertex on average: files and arguments."""
     random = np.random.default_rng(seed)
-    vertices = size // 40
+    vertices = size // 40 + 1
     # The square of a uniform number: few vertices have most of the edges.
     sources = (random.random(8 * vertices) ** 2 * vertices).astype(np.int64)
     hub = np.full(10_000, vertices // 2)

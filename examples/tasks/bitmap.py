@@ -16,6 +16,8 @@ _IS_FILL, _IS_SET, _COUNT = 1 << 31, 1 << 30, (1 << 30) - 1
 
 def compress(bitmap: bytes) -> bytes:
     """WAH's words of a bitmap; bit i is bit i % 8 of byte i / 8."""
+    if not bitmap:
+        return b""
     groups = np.concatenate([_groups(bitmap[at : at + _PIECE // 8 * _GROUP]) for at in _pieces(len(bitmap))])
     is_fill = (groups == 0) | (groups == _IS_FILL - 1)
     begins = np.ones(groups.size, bool)
@@ -30,6 +32,8 @@ def compress(bitmap: bytes) -> bytes:
 
 def decompress(words: bytes, size: int) -> bytes:
     """The bitmap of so many bytes that WAH's words stand for."""
+    if not size:
+        return b""
     word = np.frombuffer(words, "<u4").astype(np.int64)
     is_fill = word >= _IS_FILL
     lengths = np.where(is_fill, word & _COUNT, 1)

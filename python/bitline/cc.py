@@ -1,7 +1,8 @@
 """`bitline cc`: C sources to the WebAssembly module of a task, against `bitline/isc.h`.
 
 clang compiles for wasm32, wasm-ld links with wasi-libc, and what comes out is checked: a drive offers a task
-nothing but the imports of the header, so a libc call that needs an operating system is an error here, by name.
+nothing but the imports of the header, so a libc call that needs an operating system is an error here, by
+name.
 """
 
 import re
@@ -21,15 +22,17 @@ INCLUDE = Path(__file__).parent / "include"
 #: The module that a task imports the drive's calls from, and these calls: all that a drive offers.
 IMPORT_MODULE = "isc"
 IMPORTS = frozenset(
-    "args_size get_args put_ret file_count file_size file_read file_write submit_read submit_write wait log "
-    "evaluate look_up".split()
+    (
+        *("args_size", "get_args", "put_ret", "file_count", "file_size", "file_read", "file_write"),
+        *("submit_read", "submit_write", "wait", "log", "evaluate", "look_up"),
+    )
 )
 
 #: What a task's module has to export.
 EXPORTS = ("isc_main", "memory")
 
-#: Of WebAssembly, besides what clang uses anyway: vectors as the controller's cores have them, and copies of memory
-#: that take what the C library of these cores would.
+#: Of WebAssembly, besides what clang uses anyway: vectors, as the cores have them, and copies of memory,
+#: which take what a C library of these cores would.
 FEATURES = ("-msimd128", "-mbulk-memory")
 
 STACK_BYTES = 64 << 10
@@ -194,7 +197,8 @@ def _output(command: Sequence[str | Path]) -> str:
 
 def _compile(compiler: Compiler, source: Path, to: Path, flags: Sequence[str]) -> str:
     """Compiles one source; gives its warnings."""
-    fixed = ["--target=wasm32-wasi", *FEATURES, "-nostdlibinc", f"-isystem{INCLUDE}", f"-isystem{compiler.headers}"]
+    headers = ["-nostdlibinc", f"-isystem{INCLUDE}", f"-isystem{compiler.headers}"]
+    fixed = ["--target=wasm32-wasi", *FEATURES, *headers]
     done = subprocess.run(
         [compiler.clang, *fixed, *flags, "-c", source, "-o", to], capture_output=True, text=True, check=False
     )

@@ -87,7 +87,7 @@ def sections(module: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def imports(module: bytes) -> list[Import]:
-    """What a module needs, in its order. In an object file, functions of other objects are those of module "env"."""
+    """What a module needs, in its order. Of an object file, functions of others are those of module "env"."""
     return [
         found for number, content in sections(module) if number == _IMPORTS for found in _imports(content)
     ]

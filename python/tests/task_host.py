@@ -1,6 +1,7 @@
 """Runs a task's module over files in memory, with the calls of `bitline/isc.h`, by the package wasmtime.
 
-An implementation of the interface that shares nothing with the drive's, so that examples are held against both.
+An implementation of the interface that shares nothing with the drive's, so that examples are held against
+both.
 """
 
 from collections.abc import Mapping, Sequence

@@ -22,9 +22,9 @@ void qemu_plugin_register_atexit_cb(qemu_plugin_id_t, void (*)(qemu_plugin_id_t,
 
 __attribute__((visibility("default"))) int qemu_plugin_version = 1;
 
-enum { ALU, MULTIPLY, DIVIDE, LOAD, STORE, BRANCH, CALL, FLOAT, FLOAT_DIVIDE, VECTOR, OTHER, CLASSES };
-static const char *const NAMES[CLASSES] = {"alu",  "multiply", "divide",       "load",   "store", "branch",
-                                           "call", "float",    "float_divide", "vector", "other"};
+enum { ALU, MULTIPLY, DIVIDE, LOAD, LOAD_PAIR, STORE, STORE_PAIR, BRANCH, CALL, FLOAT, FLOAT_DIVIDE, FLOAT_DIVIDE_32, VECTOR, OTHER, CLASSES };
+static const char *const NAMES[CLASSES] = {"alu",    "multiply", "divide", "load",         "load_pair", "store", "store_pair",
+                                           "branch", "call",     "float",  "float_divide", "float_divide_32", "vector", "other"};
 static uint64_t counts[CLASSES];
 
 /* By the main encoding groups of the architecture (Arm ARM C4.1). */
@@ -44,18 +44,20 @@ static int register_class(uint32_t word) {
 
 static int float_class(uint32_t word) {
   if ((word & 0x5f000000) != 0x1e000000 && (word & 0x5f000000) != 0x1f000000) return VECTOR;
-  if ((word & 0xff20fc00) == 0x1e201800) return FLOAT_DIVIDE; /* FDIV */
-  if ((word & 0xff3ffc00) == 0x1e21c000) return FLOAT_DIVIDE; /* FSQRT */
+  uint32_t of_any = word & ~(1u << 22); /* bit 22: double precision */
+  int is_division = (of_any & 0xff20fc00) == 0x1e201800, is_root = (of_any & 0xff3ffc00) == 0x1e21c000;
+  if (is_division || is_root) return word >> 22 & 1 ? FLOAT_DIVIDE : FLOAT_DIVIDE_32;
   return FLOAT;
 }
 
 /* Bit 22 of most loads and stores says which; in the groups below it is bits 22 and 23 together. */
 static int memory_class(uint32_t word) {
   if ((word & 0x3b000000) == 0x18000000) return LOAD; /* literal */
+  if ((word & 0x3a000000) == 0x28000000) return word >> 22 & 1 ? LOAD_PAIR : STORE_PAIR;
   int is_single = (word & 0x3a000000) == 0x38000000, is_vector = word >> 26 & 1;
   if (is_single && is_vector) return word >> 22 & 1 ? LOAD : STORE;
   if (is_single) return word >> 22 & 3 ? LOAD : STORE;
-  return word >> 22 & 1 ? LOAD : STORE; /* pairs, exclusives, vectors' structures */
+  return word >> 22 & 1 ? LOAD : STORE; /* exclusives, vectors' structures */
 }
 
 static int class_of(uint32_t word) {

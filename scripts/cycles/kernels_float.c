@@ -49,6 +49,14 @@ KERNEL(normalize) {
   return (uint64_t)(sum * 1000);
 }
 
+KERNEL(normalize32) {
+  float sum = 0;
+  fill_numbers();
+  for (uint64_t r = 0; r < rounds; r++)
+    for (int i = 0; i < 255; i++) sum += singles[i] / (singles[i + 1] + (float)r);
+  return (uint64_t)(sum * 16);
+}
+
 KERNEL(newton) {
   double sum = 0;
   fill_numbers();

@@ -8,8 +8,8 @@
 static uint64_t k_copy(uint64_t rounds) {
   static char from[BYTES], to[BYTES];
   for (uint64_t r = 0; r < rounds; r++) {
+    __asm__ volatile("" ::"r"(from), "r"(to) : "memory"); /* may have changed, and is looked at */
     memcpy(to, from, BYTES);
-    __asm__ volatile("" ::: "memory");
   }
   return 0;
 }

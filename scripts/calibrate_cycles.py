@@ -7,8 +7,8 @@ relative deviations, with no negative cost, says what each class of the latter t
 
 Usage: python scripts/calibrate_cycles.py [--write]
 
-Needs gcc, clang-19, lld-19, gcc-aarch64-linux-gnu, libc6-dev-arm64-cross and qemu-user before 9.1 (Debian's and
-Ubuntu's packages), and the Python packages numpy, scipy and wasmtime. With --write it renews
+Needs gcc, clang-19, lld-19, gcc-aarch64-linux-gnu, libc6-dev-arm64-cross and qemu-user before 9.1, which are
+packages of Debian and Ubuntu, and the Python packages numpy, scipy and wasmtime. With --write it renews
 docs/reference/task-cycles.md.
 """
 
@@ -68,12 +68,12 @@ MOST = 25.5
 MISPREDICTED, PENALTY = 0.03, 9
 
 CORES: Mapping[str, Core] = {
-    "alu": Core(0.5, 1, "two units; forwarded"),
+    "alu": Core(0.5, 1, "two units; the model has latency 3 and forwards"),
     "multiply": Core(1, 4, ""),
-    "divide": Core(4, 4, "not pipelined"),
-    "load": Core(1, 3, "LoadLatency; found in the first-level cache"),
+    "divide": Core(4, 4, "the model has latency 4; not pipelined here"),
+    "load": Core(1, 3, "LoadLatency of the model"),
     "load_pair": Core(2, 4, ""),
-    "store": Core(1, 1, ""),
+    "store": Core(1, 1, "nobody waits for it"),
     "store_pair": Core(2, 2, ""),
     "branch": Core(1 + MISPREDICTED * PENALTY, 1 + MISPREDICTED * PENALTY, "3 % mispredicted, 9 cycles each"),
     "call": Core(1, 1, "BL, BLR and RET each; returns are predicted"),
@@ -215,7 +215,8 @@ def page(counted: Sequence[Counted], costs: Mapping[str, float], copied: float) 
         for name, core in CORES.items()
     )
     kernels = "\n".join(
-        f"| {kernel.name} | {sum(kernel.wasm.values()):,.0f} | {kernel.instructions:,.0f} | {kernel.cycles:,.0f} "
+        f"| {kernel.name} | {sum(kernel.wasm.values()):,.0f} | {kernel.instructions:,.0f} "
+        f"| {kernel.cycles:,.0f} "
         f"| {predicted(kernel, rounded):,.0f} | {100 * (ratio - 1):+.0f} % |"
         for kernel, ratio in zip(counted, ratios, strict=True)
     )

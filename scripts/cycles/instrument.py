@@ -1,7 +1,7 @@
 """Rewrites a WebAssembly module so that it counts the instructions that it executes, by class.
 
-The classes are those of `[task.cycles]` (crates/device/src/task/costs.rs). Each straight run of instructions is
-preceded by additions to counters, which are exported globals called `count_CLASS`.
+The classes are those of `[task.cycles]` (crates/device/src/task/costs.rs). Each straight run of
+instructions is preceded by additions to counters, which are exported globals called `count_CLASS`.
 """
 
 from collections.abc import Callable, Iterator

@@ -41,13 +41,15 @@ install_packages() {
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${packages[@]}"
 }
 
-# What `bitline cc` compiles tasks in C with (python/bitline/cc.py looks for the same).
+# What `bitline cc` compiles tasks in C with (python/bitline/cc.py looks for the same), and what a test holds one against.
 missing_task_packages() {
   command -v clang-19 >/dev/null || echo clang-19
   command -v wasm-ld-19 >/dev/null || echo lld-19
   [ -e /usr/lib/wasm32-wasi/libc.a ] || echo wasi-libc
   compgen -G '/usr/lib/llvm-19/lib/clang/19*/lib/wasi/libclang_rt.builtins-wasm32.a' >/dev/null ||
     echo libclang-rt-19-dev-wasm32
+  # The real LevelDB opens what a task has compacted.
+  compgen -G '/usr/lib/*/libleveldb.so.1d' >/dev/null || echo libleveldb1d
 }
 
 # A system without these packages builds and tests everything but tasks in C, whose tests then say SKIPPED.
@@ -56,13 +58,13 @@ install_task_packages() {
   mapfile -t packages < <(missing_task_packages)
   [ "${#packages[@]}" -eq 0 ] && return
   if ! command -v apt-get >/dev/null; then
-    say "not here: ${packages[*]}, which bitline cc compiles tasks with; all else goes on without"
+    say "not here: ${packages[*]}, which tasks in C are compiled and tested with; all else goes on without"
     return
   fi
   say "installing ${packages[*]}"
   as_root env DEBIAN_FRONTEND=noninteractive apt-get update -q &&
     as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${packages[@]}" ||
-    say "could not install ${packages[*]}, which bitline cc compiles tasks with; all else goes on without"
+    say "could not install ${packages[*]}, which tasks in C are compiled and tested with; all else goes on without"
 }
 
 check_python() {

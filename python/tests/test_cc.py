@@ -75,8 +75,11 @@ def test_examples_do_what_their_twins_do(example: str, size: int, seed: int, tmp
     files, arguments = twin.case(size, seed)
     made = compile_task([TASKS / f"{example}.c"], tmp_path / "task.wasm")
     done = task_host.run(made.path, files, arguments)
-    value, left = twin.twin(files, arguments)
     assert (done.code, done.log) == (0, "")
+    if hasattr(twin, "check"):
+        twin.check(done.value, done.files, files, arguments)
+        return
+    value, left = twin.twin(files, arguments)
     assert getattr(twin, "same", bytes.__eq__)(done.value, value)
     assert done.files == {name: left.get(name, before) for name, (before, _) in files.items()}
 

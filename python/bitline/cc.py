@@ -225,8 +225,8 @@ def _link(compiler: Compiler, objects: Sequence[Path], to: Path, stack_bytes: in
 def _run_linker(
     compiler: Compiler, arguments: Sequence[str | Path], to: Path
 ) -> subprocess.CompletedProcess[str]:
-    libraries = [f"-L{compiler.libraries}", "-lc", "-lm", compiler.builtins]
-    command = [compiler.linker, *arguments, *libraries, "-o", to]
+    libraries: list[str | Path] = [f"-L{compiler.libraries}", "-lc", "-lm", compiler.builtins]
+    command: list[str | Path] = [compiler.linker, *arguments, *libraries, "-o", to]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 

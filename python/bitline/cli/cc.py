@@ -25,7 +25,10 @@ class Level(StrEnum):
 
 def cc(
     sources: Annotated[
-        list[Path], typer.Argument(metavar="SOURCE...", help="Files in C, with int isc_task(void) in one.")
+        list[Path],
+        typer.Argument(
+            metavar="SOURCE", show_default=False, help="Files in C, with int isc_task(void) in one."
+        ),
     ],
     output: Annotated[
         Path | None,

@@ -47,10 +47,10 @@ def decompress(words: bytes, size: int) -> bytes:
 
 
 def case(size: int, seed: int) -> tuple[Files, bytes]:
-    """A bitmap of so many bytes, of which an eighth is random and the rest runs: files and arguments."""
+    """A bitmap of so many bytes, a twentieth random and the rest runs: it shrinks to about a sixteenth."""
     random = np.random.default_rng(seed)
-    bitmap = np.repeat(random.integers(0, 2, size // 128 + 1, np.uint8) * 255, 128)[:size]
-    busy = np.repeat(random.random(size // 1024 + 1) < 1 / 8, 1024)[:size]
+    bitmap = np.repeat(random.integers(0, 2, size // 1024 + 1, np.uint8) * 255, 1024)[:size]
+    busy = np.repeat(random.random(size // 1024 + 1) < 1 / 20, 1024)[:size]
     bitmap[busy] = random.integers(0, 256, int(busy.sum()), np.uint8)
     files = {"in": (compress(bitmap.tobytes()), "r"), "out": (bytes(size), "w")}
     return files, struct.pack("<2i", 0, 1)

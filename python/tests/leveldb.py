@@ -35,7 +35,7 @@ class LevelDb(AbstractContextManager["LevelDb"]):
     """
 
     def __init__(
-        self, path: Path, *, create: bool = False, compress: bool = True, write_buffer_bytes: int = 64 << 10
+        self, path: Path, *, create: bool = False, compress: bool = True, write_buffer_bytes: int = 16 << 20
     ) -> None:
         self._library = library()
         for name in ("options_create", "open", "readoptions_create", "writeoptions_create"):

@@ -6,6 +6,7 @@ both.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +137,16 @@ _TYPES = {
 }
 
 
+@cache
+def _compiled(module: bytes) -> tuple[Any, Any]:
+    import wasmtime
+
+    config = wasmtime.Config()
+    config.consume_fuel = True
+    engine = wasmtime.Engine(config)
+    return engine, wasmtime.Module(engine, module)
+
+
 def run(module: Path, files: Mapping[str, tuple[bytes, str]], arguments: bytes = b"") -> Done:
     """Runs a module once, over files by name: what they hold, and "r" or "w" or "rw".
 
@@ -150,9 +161,7 @@ def run(module: Path, files: Mapping[str, tuple[bytes, str]], arguments: bytes =
         is_writable=["w" in mode for _, mode in files.values()],
         arguments=arguments,
     )
-    config = wasmtime.Config()
-    config.consume_fuel = True
-    engine = wasmtime.Engine(config)
+    engine, program = _compiled(module.read_bytes())
     store = wasmtime.Store(engine)
     fuel = 1 << 60
     store.set_fuel(fuel)
@@ -162,7 +171,7 @@ def run(module: Path, files: Mapping[str, tuple[bytes, str]], arguments: bytes =
         function = getattr(host, {"log": "write_log"}.get(name, name), lambda *_: -ENOSYS)
         kind = wasmtime.FuncType([types[t] for t in takes], [types[gives]])
         linker.define_func("isc", name, kind, function)
-    instance = linker.instantiate(store, wasmtime.Module.from_file(engine, str(module)))
+    instance = linker.instantiate(store, program)
     exports = instance.exports(store)
     host.memory, host.store = exports["memory"], store
     code = exports["isc_main"](store)

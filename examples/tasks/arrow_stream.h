@@ -62,7 +62,9 @@ static void flat_table(void) {
 }
 
 /* Field number `field` of the table being built. */
-static void flat_scalar(unsigned field, const void *value, uint32_t bytes) { flat.fields[field] = flat_put(value, bytes); }
+static void flat_scalar(unsigned field, const void *value, uint32_t bytes) {
+  flat.fields[field] = flat_put(value, bytes);
+}
 static void flat_byte(unsigned field, uint8_t value) { flat_scalar(field, &value, 1); }
 static void flat_short(unsigned field, int16_t value) { flat_scalar(field, &value, 2); }
 static void flat_int(unsigned field, int32_t value) { flat_scalar(field, &value, 4); }

@@ -63,7 +63,9 @@ static unsigned listed(unsigned i) {
 /* Reads the next part of every list of the window. */
 static int64_t read_targets(unsigned count) {
   for (unsigned i = 0; i < count; i++)
-    tickets[i] = listed(i) ? isc_submit_read(graph, targets[i], listed(i) * 4, offset_of_target(bounds[i][0])) : NOTHING;
+    tickets[i] = listed(i) == 0
+                     ? NOTHING
+                     : isc_submit_read(graph, targets[i], listed(i) * 4, offset_of_target(bounds[i][0]));
   return wait_for(count);
 }
 

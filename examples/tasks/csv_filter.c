@@ -1,6 +1,7 @@
 /* Filter and aggregate of a CSV file (RFC 4180, with a line of names), returned as an Arrow IPC stream:
  *
- *     select GROUP, count(*), sum(VALUE), min(VALUE), max(VALUE) from file where FILTER between low and high group by GROUP
+ *     select GROUP, count(*), sum(VALUE), min(VALUE), max(VALUE) from file
+ *     where FILTER between low and high group by GROUP
  *
  * Arguments: int32 file, int32 columns of GROUP, FILTER and VALUE counted from 0, int64 low, int64 high, int32 digits.
  * FILTER and VALUE are decimals with at most `digits` digits after the point; they, low, high and what comes out

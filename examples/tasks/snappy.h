@@ -1,6 +1,6 @@
 /* Snappy's block format (google/snappy, format_description.txt), both ways.
  *
- * The length of the content as a varint, then elements: literal bytes, or copies of what was there `offset` bytes ago. */
+ * The length of the content as a varint, then elements: literal bytes, or copies of what was there some bytes ago. */
 #ifndef SNAPPY_H
 #define SNAPPY_H
 

@@ -29,7 +29,8 @@ static void builder_reset(struct builder *builder) {
   builder->since = 0;
 }
 
-static void builder_add(struct builder *builder, const uint8_t *key, size_t size, const uint8_t *value, size_t value_size) {
+static void builder_add(struct builder *builder, const uint8_t *key, size_t size, const uint8_t *value,
+                        size_t value_size) {
   size_t shared = 0, most = builder->last.size < size ? builder->last.size : size;
   if (builder->since == builder->interval || builder->restarts.size == 0) {
     uint32_t here = (uint32_t)builder->data.size;
@@ -131,7 +132,8 @@ static void output_begin(struct output *out, int file) {
   builder_reset(&out->index);
 }
 
-static int64_t output_add(struct output *out, const uint8_t *key, size_t size, const uint8_t *value, size_t value_size) {
+static int64_t output_add(struct output *out, const uint8_t *key, size_t size, const uint8_t *value,
+                          size_t value_size) {
   if (out->entries++ == 0) bytes_set(&out->smallest, key, size);
   builder_add(&out->block, key, size, value, value_size);
   size_t so_far = out->block.data.size + out->block.restarts.size + 4;

@@ -22,9 +22,13 @@ void qemu_plugin_register_atexit_cb(qemu_plugin_id_t, void (*)(qemu_plugin_id_t,
 
 __attribute__((visibility("default"))) int qemu_plugin_version = 1;
 
-enum { ALU, MULTIPLY, DIVIDE, LOAD, LOAD_PAIR, STORE, STORE_PAIR, BRANCH, CALL, FLOAT, FLOAT_DIVIDE, FLOAT_DIVIDE_32, VECTOR, OTHER, CLASSES };
-static const char *const NAMES[CLASSES] = {"alu",    "multiply", "divide", "load",         "load_pair", "store", "store_pair",
-                                           "branch", "call",     "float",  "float_divide", "float_divide_32", "vector", "other"};
+enum {
+  ALU, MULTIPLY, DIVIDE, LOAD, LOAD_PAIR, STORE, STORE_PAIR, BRANCH, CALL,
+  FLOAT, FLOAT_DIVIDE, FLOAT_DIVIDE_32, VECTOR, OTHER, CLASSES
+};
+static const char *const NAMES[CLASSES] = {
+    "alu",  "multiply", "divide",       "load",            "load_pair", "store", "store_pair", "branch",
+    "call", "float",    "float_divide", "float_divide_32", "vector",    "other"};
 static uint64_t counts[CLASSES];
 
 /* By the main encoding groups of the architecture (Arm ARM C4.1). */

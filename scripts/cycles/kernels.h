@@ -13,7 +13,8 @@
   X(divide32) X(divide64) X(remainder_by_parts) X(gcd) X(sum32) X(sum_bytes) X(chase) X(stencil) X(fill32) X(fill_bytes) \
   X(copy32) X(reverse) X(histogram) X(collatz) X(threshold) X(lines) X(state_machine) X(parse_decimals) X(varints) \
   X(compare_strings) X(binary_search) X(insertion_sort) X(heap_sort) X(fibonacci) X(leaf_calls) X(indirect_calls) \
-  X(crc_table) X(crc_bits) X(fnv) X(adler) X(runs) X(matrix) X(dot64) X(polynomial32) X(convert) X(normalize) X(normalize32) X(newton) \
+  X(crc_table) X(crc_bits) X(fnv) X(adler) X(runs) X(matrix) X(dot64) X(polynomial32) X(convert) X(normalize) X(normalize32) \
+  X(newton) \
   X(vector_add) X(vector_mix) X(vector_float)
 
 #define DECLARE(name) uint64_t k_##name(uint64_t rounds);

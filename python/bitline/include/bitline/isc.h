@@ -160,8 +160,9 @@ static inline void isc_free(void *memory) { free(memory); }
 /* ---- The drive's other abilities, under the task's own rights. ---- */
 
 /* Evaluates a bulk bitwise expression over registered files that are vectors, within the flash array where it can.
- * `expression` is `bytes` bytes, in the form of the host's command for bulk expressions. The result goes into file `to_file`, registered for writing; with
- * ISC_COUNT the 1 bits are counted instead and their number given. -ISC_ENOSYS where it is not offered. */
+ * `expression` is `bytes` bytes, in the form of the host's command for bulk expressions. The result goes into file
+ * `to_file`, registered for writing; with ISC_COUNT its 1 bits are counted instead and their number given.
+ * -ISC_ENOSYS where it is not offered. */
 #define ISC_COUNT (-1)
 static inline int64_t isc_evaluate(const void *expression, size_t bytes, int to_file) {
   return isc_import_evaluate(expression, (int32_t)bytes, to_file);
@@ -226,7 +227,7 @@ __attribute__((format(printf, 1, 2), unused)) static int isc_log(const char *for
   return isc_log_text(line, (size_t)(end - line));
 }
 
-/* Logs which step failed with which error, and gives what isc_task should return then: the error as a positive number. */
+/* Logs which step failed with which error; gives what isc_task should return then, the error as a positive number. */
 __attribute__((unused)) static int isc_failed(const char *step, int64_t error) {
   isc_log("%s: error %lld", step, (long long)-error);
   return error < 0 ? (int)-error : 1;

@@ -76,7 +76,8 @@ impl Ftl {
         pages.sort_unstable_by_key(|pages| pages.start);
         if pages.len() > RANGES_MAX {
             let end = pages.iter().map(|pages| pages.end).max().unwrap_or(0);
-            pages = Vec::from([pages[0].start..end]);
+            pages[0].end = end;
+            pages.truncate(1);
         }
         let mut merged: Vec<Range<u64>> = Vec::new();
         for pages in pages {

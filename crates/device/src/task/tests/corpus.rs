@@ -85,7 +85,7 @@ fn what_is_no_module_is_said_to_be_none() {
         // A function without a body, and a name that is no text.
         (
             with(&[1, 4, 1, 0x60, 0, 0, 3, 2, 1, 0]),
-            "refused: the module is not valid: function and code section".to_owned(),
+            "refused: the module is not valid: function section has non-zero count but code section is absent".to_owned(),
         ),
         (
             with(&[7, 5, 1, 2, 0xFF, 0xFE, 0]),

@@ -217,13 +217,8 @@ fn modules_that_cannot_be_tasks_are_refused() {
 fn modules_with_too_much_are_refused() {
     let many = |what: &str, count: usize| format!("(module {})", what.repeat(count));
     let long = format!("(module (func {}))", "nop ".repeat(5000));
-    let deep = task(
-        "",
-        &format!(
-            "{} (i32.const 0)",
-            format!("{}{}", "block ".repeat(900), "end ".repeat(900))
-        ),
-    );
+    let blocks = ["block ".repeat(900), "end ".repeat(900)].concat();
+    let deep = task("", &format!("{blocks} (i32.const 0)"));
     let locals = task(
         "",
         &format!(

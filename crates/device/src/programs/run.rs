@@ -5,7 +5,7 @@ use std::rc::Rc;
 use nvme::task::{Ended, Outcome};
 use nvme::{NamespaceId, Status};
 use sim::resource::Semaphore;
-use sim::{Either, select};
+use sim::{Either, Span, select};
 use std::cell::Cell;
 
 use super::files::TransactionFiles;
@@ -116,6 +116,10 @@ impl Programs {
             if !again {
                 return outcome;
             }
+            // Whoever was first may not be over yet.
+            let doublings = outcome.attempts.min(RETRY_DOUBLINGS_MAX);
+            let wait = self.sim.sleep(RETRY_WAIT * (1 << doublings));
+            let _either = select(wait, self.stopped(runs)).await;
         }
     }
 
@@ -225,6 +229,11 @@ impl Programs {
         Stopping(stopped)
     }
 }
+
+/// How long a run that met a conflict waits before it is begun anew, doubled with each attempt.
+const RETRY_WAIT: Span = Span::from_us(5);
+/// After so many attempts the wait is not doubled any more: 5 ms.
+const RETRY_DOUBLINGS_MAX: u32 = 10;
 
 /// Why a run was stopped.
 const STOPPED: &str = "all of its namespace is being erased";

@@ -182,5 +182,5 @@ def test_the_command_line_runs_tasks(run: Run, tmp_path: Path) -> None:
 
 def test_a_format_takes_programs(drive: Drive) -> None:
     drive.tasks.load(ECHO, persistent=True)
-    drive.admin.format(1, drive.block_bytes)
+    drive.admin.format(drive.block_bytes)
     assert drive.tasks.list() == []

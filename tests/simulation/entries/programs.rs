@@ -76,6 +76,7 @@ pub(super) fn execute(world: &mut World, random: &mut Random) -> SubmissionEntry
             extents: vec![Extent { first, blocks }],
         }
     });
+    let files: Vec<File> = files.collect();
     let limits = Limits {
         cycles: 1_000_000,
         log_bytes: 16,
@@ -86,7 +87,7 @@ pub(super) fn execute(world: &mut World, random: &mut Random) -> SubmissionEntry
         isolation: Isolation::ALL[random.below(4) as usize],
         retries: random.below(2) as u16,
         limits,
-        files: files.collect(),
+        files,
         arguments: vec![7; random.below(9) as usize],
     };
     let mut bytes = request.encode().expect("few files");

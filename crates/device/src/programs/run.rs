@@ -16,7 +16,7 @@ use crate::task::{self, FileError, Files, Limits, Program, Run};
 use crate::tx::{self, TxError};
 
 /// What a run is asked to do.
-pub struct Asked {
+pub struct RunRequest {
     /// How it is kept apart from others.
     pub isolation: tx::Isolation,
     /// How often it is begun anew after a conflict.
@@ -72,7 +72,7 @@ impl Programs {
     pub async fn run(
         &self,
         id: ProgramId,
-        asked: &Asked,
+        asked: &RunRequest,
         origin: Origin,
     ) -> Result<Outcome, Status> {
         let begun = self.sim.now();
@@ -89,7 +89,7 @@ impl Programs {
         &self,
         runs: &Runs,
         program: &Program,
-        asked: &Asked,
+        asked: &RunRequest,
         origin: Origin,
     ) -> Outcome {
         let limits = match self.limits(&asked.limits) {
@@ -128,7 +128,7 @@ impl Programs {
         &self,
         runs: &Runs,
         program: &Program,
-        asked: &Asked,
+        asked: &RunRequest,
         limits: Limits,
         origin: Origin,
     ) -> Attempt {

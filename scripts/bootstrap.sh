@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what building Bitline needs and this machine lacks: a C linker, curl, Python with venv, Rust.
+# Installs what building Bitline needs and this machine lacks: a C linker, curl, Python with venv, Rust; and the
+# compiler of tasks that run inside drives (bitline cc), without which all else works.
 # Changes nothing when all is there. Debian and Ubuntu; elsewhere it says what to install by hand.
 #
 # Usage: scripts/bootstrap.sh
@@ -38,6 +39,32 @@ install_packages() {
   say "installing ${packages[*]}"
   as_root env DEBIAN_FRONTEND=noninteractive apt-get update -q
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${packages[@]}"
+}
+
+# What `bitline cc` compiles tasks in C with (python/bitline/cc.py looks for the same), and what a test holds one against.
+missing_task_packages() {
+  command -v clang-19 >/dev/null || echo clang-19
+  command -v wasm-ld-19 >/dev/null || echo lld-19
+  [ -e /usr/lib/wasm32-wasi/libc.a ] || echo wasi-libc
+  compgen -G '/usr/lib/llvm-19/lib/clang/19*/lib/wasi/libclang_rt.builtins-wasm32.a' >/dev/null ||
+    echo libclang-rt-19-dev-wasm32
+  # The real LevelDB opens what a task has compacted.
+  compgen -G '/usr/lib/*/libleveldb.so.1d' >/dev/null || echo libleveldb1d
+}
+
+# A system without these packages builds and tests everything but tasks in C, whose tests then say SKIPPED.
+install_task_packages() {
+  local packages
+  mapfile -t packages < <(missing_task_packages)
+  [ "${#packages[@]}" -eq 0 ] && return
+  if ! command -v apt-get >/dev/null; then
+    say "not here: ${packages[*]}, which tasks in C are compiled and tested with; all else goes on without"
+    return
+  fi
+  say "installing ${packages[*]}"
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get update -q &&
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${packages[@]}" ||
+    say "could not install ${packages[*]}, which tasks in C are compiled and tested with; all else goes on without"
 }
 
 check_python() {
@@ -79,5 +106,6 @@ install_rust() {
 
 export PATH="${CARGO_HOME:-$HOME/.cargo}/bin:$PATH"
 install_packages
+install_task_packages
 check_python
 install_rust

@@ -41,6 +41,7 @@ COMMANDS: Mapping[str, _Listed] = {
     "file": _Listed("file:app", "Put, get, list and remove files of an image's volume"),
     "repro": _Listed("repro:app", "Regenerate the figures of papers, beside what they state"),
     "validate": _Listed("validate:app", "Compare with other simulators' results"),
+    "cc": _Listed("cc:cc", "Compile a task in C for the drive's cores"),
     "presets": _Listed("presets:presets", "List the drives that come along"),
     "show": _Listed("show:show", "Print every key of a drive's configuration"),
     "image": _Listed("image:app", "Make, describe and check image files"),

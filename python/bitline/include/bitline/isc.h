@@ -1,0 +1,240 @@
+/* Tasks that run inside a Bitline drive: what a task in C calls.
+ *
+ * A task is a C function, compiled to WebAssembly by `bitline cc task.c -o task.wasm` and run on a core of the
+ * drive's controller. Each run is one transaction over the files registered for it: when isc_task returns 0,
+ * what it wrote is committed, all of it or none; when it returns anything else, nothing was written. The model
+ * and the names are those of TxISC (DATE 2025), section III and Listing 1. Two things differ from the listing:
+ * an instance of the module is one run, so no call takes an ISCCtx, and a file is known by its number,
+ * counted from 0 in the order of registration.
+ *
+ * Sizes and offsets are bytes. Calls give a negative error (-ISC_EBADF ...) or a result of 0 or more.
+ * What the task cannot help ends the run at once, without coming back here: a conflict with somebody else's
+ * write (the first writer wins), a snapshot that is lost, an error of the drive, memory out of bounds.
+ *
+ *     #include <bitline/isc.h>
+ *
+ *     int isc_task(void) {
+ *       char block[4096];
+ *       int64_t got = isc_pread(0, block, sizeof block, 0);
+ *       if (got < 0) return isc_failed("read", got);
+ *       isc_put_ret(&got, sizeof got);
+ *       return 0;
+ *     }
+ *
+ * There are no clocks, no randomness, no standard input and output, no file names. libc's pure functions
+ * (string.h, stdlib.h's qsort and malloc, math.h) are there; printf is not: see isc_log.
+ */
+#ifndef BITLINE_ISC_H
+#define BITLINE_ISC_H
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Errors, as Linux numbers them. Calls give them negated. */
+#define ISC_ENOENT 2  /* no such name in the store (isc_look_up) */
+#define ISC_EBADF 9   /* no file of this number is registered */
+#define ISC_EAGAIN 11 /* as many calls are under way as may be: wait for one */
+#define ISC_EACCES 13 /* the file is registered for reading only */
+#define ISC_EINVAL 22 /* a ticket that was waited for already, or none */
+#define ISC_EFBIG 27  /* the write would go past the file's registered size */
+#define ISC_ENOSPC 28 /* the return value or the log is full */
+#define ISC_ENOSYS 38 /* the drive does not offer this call to this task */
+
+/* The task, which you write. 0: commit. Anything else: roll back and hand this number to the host. */
+int isc_task(void);
+
+/* ---- The drive's own calls ("isc" imports), which everything below is made of. ---- */
+
+#define ISC_IMPORT(name) __attribute__((import_module("isc"), import_name(#name))) extern
+
+ISC_IMPORT(args_size) int32_t isc_import_args_size(void);
+ISC_IMPORT(get_args) int32_t isc_import_get_args(void *to, int32_t bytes, int32_t offset);
+ISC_IMPORT(put_ret) int32_t isc_import_put_ret(const void *from, int32_t bytes);
+ISC_IMPORT(file_count) int32_t isc_import_file_count(void);
+ISC_IMPORT(file_size) int64_t isc_import_file_size(int32_t file);
+ISC_IMPORT(file_read) int64_t isc_import_file_read(int32_t file, void *to, int32_t bytes, int64_t offset);
+ISC_IMPORT(file_write) int64_t isc_import_file_write(int32_t file, const void *from, int32_t bytes, int64_t offset);
+ISC_IMPORT(submit_read) int32_t isc_import_submit_read(int32_t file, void *to, int32_t bytes, int64_t offset);
+ISC_IMPORT(submit_write) int32_t isc_import_submit_write(int32_t file, const void *from, int32_t bytes, int64_t offset);
+ISC_IMPORT(wait) int64_t isc_import_wait(int32_t ticket);
+ISC_IMPORT(log) int32_t isc_import_log(const void *from, int32_t bytes);
+ISC_IMPORT(evaluate) int64_t isc_import_evaluate(const void *expression, int32_t bytes, int32_t to_file);
+ISC_IMPORT(look_up)
+int64_t isc_import_look_up(int32_t store, const void *name, int32_t bytes, void *to, int32_t capacity);
+
+/* What the drive calls. Weak, so that every source of a task may include this header. */
+__attribute__((weak, export_name("isc_main"))) int32_t isc_main(void) { return isc_task(); }
+
+/* ---- Arguments and the return value. ---- */
+
+/* Bytes of the arguments that the host put. */
+static inline size_t isc_args_size(void) { return (size_t)isc_import_args_size(); }
+
+/* Copies the first `bytes` bytes of the arguments; gives how many there were to copy. */
+static inline size_t isc_get_args(void *to, size_t bytes) {
+  return (size_t)isc_import_get_args(to, (int32_t)bytes, 0);
+}
+
+/* As isc_get_args, from byte `offset` of the arguments on. */
+static inline size_t isc_get_args_at(void *to, size_t bytes, size_t offset) {
+  return (size_t)isc_import_get_args(to, (int32_t)bytes, (int32_t)offset);
+}
+
+/* Appends to the value that the host gets. 0, or -ISC_ENOSPC past the run's limit, with nothing appended. */
+static inline int isc_put_ret(const void *from, size_t bytes) { return isc_import_put_ret(from, (int32_t)bytes); }
+
+/* ---- Files. ---- */
+
+/* How many files are registered; their numbers are 0 to one less. */
+static inline int isc_file_count(void) { return isc_import_file_count(); }
+
+/* Bytes of a file, or -ISC_EBADF. It does not change while the task runs. */
+static inline int64_t isc_file_size(int file) { return isc_import_file_size(file); }
+
+/* Reads at `offset`. Gives the bytes read: fewer at the file's end, 0 beyond it. -ISC_EBADF. */
+static inline int64_t isc_pread(int file, void *to, size_t bytes, int64_t offset) {
+  return isc_import_file_read(file, to, (int32_t)bytes, offset);
+}
+
+/* Writes at `offset`, which nobody else sees before the commit. Gives `bytes`, or -ISC_EBADF, -ISC_EACCES, or
+ * -ISC_EFBIG where the range is not within the file's registered size (then nothing is written). */
+static inline int64_t isc_pwrite(int file, const void *from, size_t bytes, int64_t offset) {
+  return isc_import_file_write(file, from, (int32_t)bytes, offset);
+}
+
+/* Listing 1's calls go on where the one before ended, from byte 0 of the file on. */
+#define ISC_POSITIONS 64 /* files that have a position: 0 to 63; others have isc_pread and isc_pwrite */
+__attribute__((weak)) int64_t isc_positions[ISC_POSITIONS];
+
+/* Says where the next isc_file_read or isc_file_write of a file begins. 0, or -ISC_EBADF past ISC_POSITIONS. */
+static inline int isc_file_seek(int file, int64_t offset) {
+  if (file < 0 || file >= ISC_POSITIONS) return -ISC_EBADF;
+  isc_positions[file] = offset;
+  return 0;
+}
+
+/* As isc_pread, at the file's position, which moves by what was read. -ISC_EBADF for files past ISC_POSITIONS. */
+static inline int64_t isc_file_read(int file, void *to, size_t bytes) {
+  if (file < 0 || file >= ISC_POSITIONS) return -ISC_EBADF;
+  int64_t got = isc_pread(file, to, bytes, isc_positions[file]);
+  if (got > 0) isc_positions[file] += got;
+  return got;
+}
+
+/* As isc_pwrite, at the file's position, which moves by what was written. */
+static inline int64_t isc_file_write(int file, const void *from, size_t bytes) {
+  if (file < 0 || file >= ISC_POSITIONS) return -ISC_EBADF;
+  int64_t put = isc_pwrite(file, from, bytes, isc_positions[file]);
+  if (put > 0) isc_positions[file] += put;
+  return put;
+}
+
+/* ---- Reads and writes that go on while the task computes. ----
+ * A submission gives a ticket (0 or more), or an error of the synchronous call, or -ISC_EAGAIN over the run's limit of
+ * tickets. Until isc_wait has come back, the memory is the call's: do not touch it, nor free it. Wait for
+ * every ticket, once, before isc_task returns. */
+
+static inline int isc_submit_read(int file, void *to, size_t bytes, int64_t offset) {
+  return isc_import_submit_read(file, to, (int32_t)bytes, offset);
+}
+
+static inline int isc_submit_write(int file, const void *from, size_t bytes, int64_t offset) {
+  return isc_import_submit_write(file, from, (int32_t)bytes, offset);
+}
+
+/* What the synchronous call would have given. -ISC_EINVAL for a ticket that is none; a negative ticket, which is the
+ * error of its submission, comes back as it is. */
+static inline int64_t isc_wait(int ticket) { return ticket < 0 ? ticket : isc_import_wait(ticket); }
+
+/* ---- Memory: the module's own, up to the run's limit; NULL past it. Freed with the run. ---- */
+
+static inline void *isc_malloc(size_t bytes) { return malloc(bytes); }
+static inline void isc_free(void *memory) { free(memory); }
+
+/* ---- The drive's other abilities, under the task's own rights. ---- */
+
+/* Evaluates a bulk bitwise expression over registered files that are vectors, within the flash array where it can.
+ * `expression` is `bytes` bytes, in the form of the host's command for bulk expressions. The result goes into file
+ * `to_file`, registered for writing; with ISC_COUNT its 1 bits are counted instead and their number given.
+ * -ISC_ENOSYS where it is not offered. */
+#define ISC_COUNT (-1)
+static inline int64_t isc_evaluate(const void *expression, size_t bytes, int to_file) {
+  return isc_import_evaluate(expression, (int32_t)bytes, to_file);
+}
+
+/* Looks a name up in a registered search region; up to `capacity` bytes of its value are copied. Gives the bytes of the
+ * value, which may be more. -ISC_ENOENT where there is no such name, -ISC_ENOSYS where it is not offered. */
+static inline int64_t isc_look_up(int store, const void *name, size_t bytes, void *to, size_t capacity) {
+  return isc_import_look_up(store, name, (int32_t)bytes, to, (int32_t)capacity);
+}
+
+/* ---- The run's log, which the host gets with the status. ---- */
+
+/* Adds text as it is. 0, or -ISC_ENOSPC once the log is full. */
+static inline int isc_log_text(const void *text, size_t bytes) { return isc_import_log(text, (int32_t)bytes); }
+
+/* Digits of a number in a base of 2 to 16, before `end`; where the first is. */
+static inline char *isc_digits(uint64_t number, unsigned base, char *end) {
+  do *--end = "0123456789abcdef"[number % base];
+  while (number /= base);
+  return end;
+}
+
+/* Adds a line of text, as printf would make it, and a line feed. Understood: %d %i %u %x %c %s %% and their l, ll, z
+ * forms, without widths; other directives stay as they are written. Longer lines are cut at 255 bytes. */
+__attribute__((format(printf, 1, 2), unused)) static int isc_log(const char *format, ...) {
+  char line[256], digits[24], *const last = line + sizeof line - 1, *end = line;
+  va_list values;
+  va_start(values, format);
+  for (const char *at = format; *at && end < last; at++) {
+    if (*at != '%') {
+      *end++ = *at;
+      continue;
+    }
+    const char *directive = at++;
+    int is_wide = 0;
+    for (; *at == 'l' || *at == 'z'; at++) is_wide += *at == 'l';
+    const char *from = digits + sizeof digits, *until = from;
+    if (*at == 's') {
+      for (from = until = va_arg(values, const char *); *until;) until++;
+    } else if (*at == 'c') {
+      digits[0] = (char)va_arg(values, int);
+      from = digits, until = digits + 1;
+    } else if (*at == 'd' || *at == 'i') {
+      int64_t number = is_wide > 1 ? va_arg(values, long long) : va_arg(values, long);
+      char *first = isc_digits(number < 0 ? -(uint64_t)number : (uint64_t)number, 10, digits + sizeof digits);
+      if (number < 0) *--first = '-';
+      from = first;
+    } else if (*at == 'u' || *at == 'x') {
+      uint64_t number = is_wide > 1 ? va_arg(values, unsigned long long) : va_arg(values, unsigned long);
+      from = isc_digits(number, *at == 'x' ? 16 : 10, digits + sizeof digits);
+    } else if (*at == '%') {
+      from = at, until = at + 1;
+    } else {
+      from = directive, until = at + (*at != 0);
+      if (!*at) at--;
+    }
+    while (from < until && end < last) *end++ = *from++;
+  }
+  va_end(values);
+  *end++ = '\n';
+  return isc_log_text(line, (size_t)(end - line));
+}
+
+/* Logs which step failed with which error; gives what isc_task should return then, the error as a positive number. */
+__attribute__((unused)) static int isc_failed(const char *step, int64_t error) {
+  isc_log("%s: error %lld", step, (long long)-error);
+  return error < 0 ? (int)-error : 1;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

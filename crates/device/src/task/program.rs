@@ -1,5 +1,7 @@
 //! The engine that runs modules, and modules that it has compiled.
 
+use std::fmt;
+
 use wasmtime::{Config, Engine, InstancePre, Linker, Module, OptLevel};
 
 use super::check;
@@ -56,6 +58,15 @@ impl Runtime {
     /// Whether it was this that loaded a program.
     pub(super) fn loaded(&self, program: &Program) -> bool {
         Engine::same(&self.engine, program.pre.module().engine())
+    }
+}
+
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Program")
+            .field("memory_min", &self.memory_min)
+            .field("memory_max", &self.memory_max)
+            .finish_non_exhaustive()
     }
 }
 

@@ -85,7 +85,7 @@ fn what_is_no_module_is_said_to_be_none() {
         // A function without a body, and a name that is no text.
         (
             with(&[1, 4, 1, 0x60, 0, 0, 3, 2, 1, 0]),
-            "refused: the module is not valid: function and code section".to_owned(),
+            "refused: the module is not valid: function section has non-zero count but code section is absent".to_owned(),
         ),
         (
             with(&[7, 5, 1, 2, 0xFF, 0xFE, 0]),
@@ -217,13 +217,8 @@ fn modules_that_cannot_be_tasks_are_refused() {
 fn modules_with_too_much_are_refused() {
     let many = |what: &str, count: usize| format!("(module {})", what.repeat(count));
     let long = format!("(module (func {}))", "nop ".repeat(5000));
-    let deep = task(
-        "",
-        &format!(
-            "{} (i32.const 0)",
-            format!("{}{}", "block ".repeat(900), "end ".repeat(900))
-        ),
-    );
+    let blocks = ["block ".repeat(900), "end ".repeat(900)].concat();
+    let deep = task("", &format!("{blocks} (i32.const 0)"));
     let locals = task(
         "",
         &format!(

@@ -9,8 +9,7 @@ use pyo3::types::PyBytes;
 
 use crate::error::{to_python, usage};
 use crate::keeper::Key;
-use crate::rows::VectorRow;
-use crate::tasks::outcome_row;
+use crate::rows::{VectorRow, outcome_row};
 
 /// What an answer is.
 pub(crate) enum Answer {

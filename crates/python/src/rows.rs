@@ -1,6 +1,8 @@
-//! What Python is told of groups, vectors and objects: tuples, which its classes are made of.
+//! What Python is told of groups, vectors, objects and runs: tuples, which its classes are made of.
 
-use bitline::{Content, Extent, GroupInfo, Object, Vector};
+use bitline::{Content, Ended, Extent, GroupInfo, Object, Outcome, Vector};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 /// Name, number, length in bits, whether inverted, name in expressions, extents as first block and blocks.
 pub(crate) type VectorRow = (String, u32, u64, bool, (u32, u32), Vec<(u64, u64)>);
@@ -18,6 +20,16 @@ pub(crate) type ObjectRow = (
 
 /// Name, bits, first die and dies of its home, number of vectors.
 pub(crate) type GroupRow = (String, u64, (u16, u16), usize);
+
+/// How a run ended, the code of one that failed, why, the value, the log; cycles, bytes of memory, attempts, nanoseconds.
+pub(crate) type OutcomeRow<'py> = (
+    &'static str,
+    i32,
+    String,
+    Bound<'py, PyBytes>,
+    String,
+    (u64, u64, u32, u64),
+);
 
 /// A group.
 pub(crate) fn group_row(group: GroupInfo) -> GroupRow {
@@ -58,4 +70,25 @@ fn runs(extents: &[Extent]) -> Vec<(u64, u64)> {
         .iter()
         .map(|extent| (extent.first, extent.blocks))
         .collect()
+}
+
+/// What became of a run, as Python has it.
+pub(crate) fn outcome_row(py: Python<'_>, outcome: Outcome) -> OutcomeRow<'_> {
+    let code = match outcome.ended {
+        Ended::Failed(code) => code,
+        _ => 0,
+    };
+    (
+        outcome.ended.name(),
+        code,
+        outcome.reason,
+        PyBytes::new(py, &outcome.value),
+        outcome.log,
+        (
+            outcome.cycles,
+            outcome.memory_bytes,
+            outcome.attempts,
+            outcome.nanoseconds,
+        ),
+    )
 }

@@ -1,27 +1,17 @@
 //! Tasks for Python: programs that a drive loads, and runs over objects of its volume.
 
 use bitline::{
-    Ended, Error, Host, Isolation, Loading, Outcome, Program, ProgramList, ProgramState, TaskFile,
+    Error, Host, Isolation, Loading, Outcome, Program, ProgramList, ProgramState, TaskFile,
     TaskLimits, TaskRun,
 };
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::PyBytes;
 use serde::Serialize;
 
 use crate::drive::{Drive, check_size};
 use crate::error::{json, usage};
 use crate::pending::{Answer, Pending};
-
-/// How a run ended, the code of one that failed, why, the value, the log; cycles, bytes of memory, attempts, nanoseconds.
-pub(crate) type OutcomeRow<'py> = (
-    &'static str,
-    i32,
-    String,
-    Bound<'py, PyBytes>,
-    String,
-    (u64, u64, u32, u64),
-);
+use crate::rows::{OutcomeRow, outcome_row};
 
 /// Bytes of memory, cycles, bytes of the log, bytes of the value, tickets; 0 is what is usual.
 type LimitsRow = (u64, u64, u32, u32, u32);
@@ -149,27 +139,6 @@ impl Tasks {
     }
 }
 
-/// What became of a run, as Python has it.
-pub(crate) fn outcome_row(py: Python<'_>, outcome: Outcome) -> OutcomeRow<'_> {
-    let code = match outcome.ended {
-        Ended::Failed(code) => code,
-        _ => 0,
-    };
-    (
-        outcome.ended.name(),
-        code,
-        outcome.reason,
-        PyBytes::new(py, &outcome.value),
-        outcome.log,
-        (
-            outcome.cycles,
-            outcome.memory_bytes,
-            outcome.attempts,
-            outcome.nanoseconds,
-        ),
-    )
-}
-
 async fn carried_out(host: &Host, what: &What, run: &TaskRun) -> Result<Outcome, Error> {
     match what {
         What::Program((index, identifier)) => {
@@ -223,7 +192,7 @@ fn listed(list: &ProgramList) -> Listed {
             Some(ProgramState::Loading) => "loading",
             Some(ProgramState::Loaded) => "loaded",
             Some(ProgramState::Active) => "active",
-            None => "unknown",
+            _ => "unknown",
         },
         persistent: program.persistent != 0,
         bytes: program.bytes.get(),

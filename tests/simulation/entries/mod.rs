@@ -6,6 +6,7 @@
 //! `BITLINE_ENTRIES=10000000` sends so many; `make fuzz` does.
 
 mod names;
+mod programs;
 mod search;
 mod shapes;
 mod world;

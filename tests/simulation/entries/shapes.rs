@@ -11,6 +11,7 @@ use nvme::{BitsCommand, CommandId, DataPointer, IoCommand, MEMORY_PAGE_BYTES, Su
 use sim::Random;
 use zerocopy::IntoBytes;
 
+use super::programs;
 use super::search;
 use super::world::{HANDLES, World};
 
@@ -37,7 +38,7 @@ const fn shape(opcode: u8, legal: fn(&mut World, &mut Random) -> SubmissionEntry
 }
 
 /// I/O commands.
-pub(crate) const IO: [Shape; 19] = [
+pub(crate) const IO: [Shape; 20] = [
     shape(opcode::FLUSH, flush),
     Shape {
         spare: spare_blocks,
@@ -94,10 +95,16 @@ pub(crate) const IO: [Shape; 19] = [
     },
     shape(opcode::DELETE, search::delete),
     shape(opcode::REGION_REPORT, search::report),
+    // Runs want a program that is there and active, and files that do not meet.
+    Shape {
+        weight: 2,
+        least_percent: 5,
+        ..shape(opcode::EXECUTE_PROGRAM, programs::execute)
+    },
 ];
 
 /// Admin commands.
-pub(crate) const ADMIN: [Shape; 14] = [
+pub(crate) const ADMIN: [Shape; 16] = [
     Shape {
         spare: spare_queue,
         ..shape(opcode::DELETE_SUBMISSION_QUEUE, queue)
@@ -136,6 +143,16 @@ pub(crate) const ADMIN: [Shape; 14] = [
         weight: 1,
         spare: spare_everything,
         ..shape(opcode::SANITIZE, plain)
+    },
+    // An index that is taken is refused, and one that is not there cannot be unloaded.
+    Shape {
+        least_percent: 5,
+        spare: programs::spare_first,
+        ..shape(opcode::LOAD_PROGRAM, programs::load)
+    },
+    Shape {
+        least_percent: 5,
+        ..shape(opcode::PROGRAM_ACTIVATION, programs::activate)
     },
 ];
 
@@ -379,12 +396,16 @@ fn queue(world: &mut World, random: &mut Random) -> SubmissionEntry {
 }
 
 fn log_page(world: &mut World, random: &mut Random) -> SubmissionEntry {
-    const PAGES: [u32; 7] = [0, 1, 2, 3, 4, 5, 0x81];
-    let page = PAGES[random.below(7) as usize];
+    const PAGES: [u32; 8] = [0, 1, 2, 3, 4, 5, 0x81, 0x82];
+    let page = PAGES[random.below(8) as usize];
     let dwords = 1 + random.below(0x1000) as u32;
     let pointer = data(world, random, u64::from(dwords) * 4);
     let cdw10 = page | (dwords - 1) << 16 | (random.below(2) as u32) << 15;
-    let mut entry = admin(pointer, nvme::BROADCAST_NAMESPACE, cdw10);
+    let namespace = match page {
+        0x82 => world.space(random).id,
+        _ => nvme::BROADCAST_NAMESPACE,
+    };
+    let mut entry = admin(pointer, namespace, cdw10);
     entry.cdw12.set(random.below(2) as u32 * 64);
     entry
 }

@@ -87,7 +87,7 @@ impl Drive {
                     host_config.batch_bytes,
                 ),
                 stores_data,
-                programs: Rc::new(crate::tasks::Programs::new(&sim)),
+                programs: Rc::new(crate::host_end::Programs::new(&sim)),
                 driver,
                 sim,
             };

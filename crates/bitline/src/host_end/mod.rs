@@ -4,6 +4,7 @@ mod area;
 mod guard;
 mod index;
 mod mount;
+mod programs;
 mod reserved;
 mod uses;
 
@@ -21,11 +22,11 @@ use sim::Sim;
 use crate::driver::{Driver, Queue};
 use crate::logical_pages::LogicalPages;
 use crate::platforms::{Batches, Computer, Outlooks};
-use crate::tasks::Programs;
 
 pub(crate) use guard::Plain;
 pub(crate) use index::{Index, id_of};
 pub(crate) use mount::{Absent, Kept, Mount};
+pub(crate) use programs::Programs;
 pub(crate) use reserved::{HeldPages, Writing, erased};
 pub(crate) use uses::Using;
 

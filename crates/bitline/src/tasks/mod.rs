@@ -24,13 +24,8 @@
 
 mod operations;
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
-
 use host::tasks::Loading;
-use nvme::task::{Isolation, Limits, Outcome, ProgramLimits, ProgramList};
-use sim::Sim;
-use sim::resource::Semaphore;
+use nvme::task::{Isolation, Limits, Outcome, ProgramList};
 
 use crate::drive::Drive;
 use crate::error::Error;
@@ -74,27 +69,6 @@ pub struct TaskRun {
 
 /// The tasks of a drive.
 pub struct Tasks<'d>(&'d mut Drive);
-
-/// What a host knows of the programs that it loaded.
-pub(crate) struct Programs {
-    /// One is loaded after another, so that no two take the same index.
-    turn: Semaphore,
-    /// Those that are active, by identifier.
-    active: RefCell<BTreeMap<u64, u16>>,
-    /// What the drive allows, once it was asked.
-    limits: RefCell<Option<ProgramLimits>>,
-}
-
-impl Programs {
-    /// None yet.
-    pub(crate) fn new(sim: &Sim) -> Programs {
-        Programs {
-            turn: Semaphore::new(sim, 1),
-            active: RefCell::default(),
-            limits: RefCell::default(),
-        }
-    }
-}
 
 impl Program {
     /// The program that was loaded under this index, as [`Tasks::load`] or [`Tasks::list`] told it.

@@ -154,10 +154,6 @@ fn rights_are_those_that_were_given() {
 #[test]
 fn objects_of_any_kind_with_bytes_are_files() {
     let mut drive = drive(&[]);
-    let rows = drive.group("some").expect("a group");
-    drop(rows);
-    let group = drive.group("some").expect("a group");
-    drop(group);
     let vectors = drive
         .group("some")
         .expect("a group")
@@ -238,4 +234,20 @@ fn an_empty_file_is_one() {
         (outcome.ended, outcome.value),
         (Ended::Committed, vec![0; 8])
     );
+}
+
+/// A task whose way does not depend on what it reads takes the same time on a drive that keeps only time, and on one that keeps
+/// its bits.
+#[test]
+fn a_drive_without_data_takes_the_same_time() {
+    let ran = |storage: &str| {
+        let mut drive = drive(&[("data.storage", storage)]);
+        write_file(&mut drive, "from", &[0; 20_000]);
+        write_file(&mut drive, "to", &[0; 20_000]);
+        let files = vec![TaskFile::read("from"), TaskFile::write("to")];
+        let outcome = run(&mut drive, &copy(), &TaskRun::of(files));
+        assert_eq!(outcome.ended, Ended::Committed, "{}", outcome.reason);
+        (outcome.nanoseconds, outcome.cycles, drive.now())
+    };
+    assert_eq!(ran("memory"), ran("none"));
 }

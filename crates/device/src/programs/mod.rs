@@ -27,7 +27,7 @@ use crate::part::Part;
 use crate::task::{ModuleError, QuotaConfig, TaskConfig, Tasks};
 use crate::tx::{self, Transactions};
 pub use record::Chunk;
-pub use run::{Asked, Stopping};
+pub use run::{RunRequest, Stopping};
 use table::Table;
 
 /// What a program is known by: its namespace and its index there.
@@ -269,10 +269,7 @@ impl Programs {
         limits.return_bytes_max.set(self.task.return_bytes);
         limits.tickets_max.set(self.task.tickets);
         limits.argument_bytes_max.set(self.task.arguments_bytes);
-        nvme::task::ProgramList {
-            limits,
-            programs: table.records(namespace),
-        }
+        nvme::task::ProgramList::new(limits, table.records(namespace))
     }
 }
 

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use nvme::task::{Ended, Outcome};
 use nvme::{NamespaceId, Status};
 use sim::resource::Semaphore;
-use sim::{Either, select};
+use sim::{Either, Span, select};
 use std::cell::Cell;
 
 use super::files::TransactionFiles;
@@ -16,7 +16,7 @@ use crate::task::{self, FileError, Files, Limits, Program, Run};
 use crate::tx::{self, TxError};
 
 /// What a run is asked to do.
-pub struct Asked {
+pub struct RunRequest {
     /// How it is kept apart from others.
     pub isolation: tx::Isolation,
     /// How often it is begun anew after a conflict.
@@ -72,7 +72,7 @@ impl Programs {
     pub async fn run(
         &self,
         id: ProgramId,
-        asked: &Asked,
+        asked: &RunRequest,
         origin: Origin,
     ) -> Result<Outcome, Status> {
         let begun = self.sim.now();
@@ -89,7 +89,7 @@ impl Programs {
         &self,
         runs: &Runs,
         program: &Program,
-        asked: &Asked,
+        asked: &RunRequest,
         origin: Origin,
     ) -> Outcome {
         let limits = match self.limits(&asked.limits) {
@@ -116,6 +116,10 @@ impl Programs {
             if !again {
                 return outcome;
             }
+            // Whoever was first may not be over yet.
+            let doublings = outcome.attempts.min(RETRY_DOUBLINGS_MAX);
+            let wait = self.sim.sleep(RETRY_WAIT * (1 << doublings));
+            let _either = select(wait, self.stopped(runs)).await;
         }
     }
 
@@ -124,7 +128,7 @@ impl Programs {
         &self,
         runs: &Runs,
         program: &Program,
-        asked: &Asked,
+        asked: &RunRequest,
         limits: Limits,
         origin: Origin,
     ) -> Attempt {
@@ -225,6 +229,11 @@ impl Programs {
         Stopping(stopped)
     }
 }
+
+/// How long a run that met a conflict waits before it is begun anew, doubled with each attempt.
+const RETRY_WAIT: Span = Span::from_us(5);
+/// After so many attempts the wait is not doubled any more: 5 ms.
+const RETRY_DOUBLINGS_MAX: u32 = 10;
 
 /// Why a run was stopped.
 const STOPPED: &str = "all of its namespace is being erased";

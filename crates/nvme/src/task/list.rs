@@ -56,6 +56,7 @@ pub struct ProgramLimits {
 
 /// What a program is at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ProgramState {
     /// Chunks are still to come.
     Loading,
@@ -112,6 +113,7 @@ const _: () = {
 
 /// The log page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ProgramList {
     /// What they may use.
     pub limits: ProgramLimits,
@@ -132,6 +134,11 @@ impl ProgramRecord {
 }
 
 impl ProgramList {
+    /// A list of these programs, by index.
+    pub fn new(limits: ProgramLimits, programs: Vec<ProgramRecord>) -> ProgramList {
+        ProgramList { limits, programs }
+    }
+
     /// Its bytes: 128 of limits, 64 for each program.
     pub fn encode(&self) -> Vec<u8> {
         let mut limits = self.limits;

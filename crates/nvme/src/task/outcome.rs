@@ -15,6 +15,7 @@ pub const REASON_BYTES_MAX: usize = 1024;
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Ended {
     /// It succeeded, and what it wrote is there: all of it, for good.
     Committed,
@@ -36,6 +37,7 @@ pub enum Ended {
 
 /// What became of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Outcome {
     /// How it ended.
     pub ended: Ended,

@@ -10,7 +10,7 @@ use nvme::{Lba, Status};
 use crate::frontend::Controller;
 use crate::frontend::answer::Answer;
 use crate::frontend::namespace::Namespace;
-use crate::programs::{Asked, ProgramId};
+use crate::programs::{ProgramId, RunRequest};
 use crate::schedule::Origin;
 use crate::{task, tx};
 
@@ -57,7 +57,7 @@ impl Controller {
     /// # Errors
     /// Those of [`Request::check`]; Invalid Field for an extent that is not whole logical pages; Unrecovered Read Error if
     /// blocks of a file are marked.
-    fn asked(&self, namespace: &Namespace, request: Request) -> Result<Asked, Status> {
+    fn asked(&self, namespace: &Namespace, request: Request) -> Result<RunRequest, Status> {
         request.check(namespace.blocks(), namespace.block_bytes())?;
         let files = request.files.iter().map(|file| {
             let extents = file.extents.iter();
@@ -67,7 +67,7 @@ impl Controller {
             // That it lies in its namespace, and in so many pages, was looked at.
             file.map_err(|_| Status::INVALID_FIELD)
         });
-        Ok(Asked {
+        Ok(RunRequest {
             isolation: match request.isolation {
                 Isolation::Snapshot => tx::Isolation::Snapshot,
                 Isolation::Serializable => tx::Isolation::Serializable,

@@ -1,0 +1,29 @@
+//! What a host knows of the programs that it loaded, so that none is loaded twice.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use nvme::task::ProgramLimits;
+use sim::Sim;
+use sim::resource::Semaphore;
+
+/// What a host knows of the programs that it loaded.
+pub(crate) struct Programs {
+    /// One is loaded after another, so that no two take the same index.
+    pub(crate) turn: Semaphore,
+    /// Those that are active, by identifier.
+    pub(crate) active: RefCell<BTreeMap<u64, u16>>,
+    /// What the drive allows, once it was asked.
+    pub(crate) limits: RefCell<Option<ProgramLimits>>,
+}
+
+impl Programs {
+    /// None yet.
+    pub(crate) fn new(sim: &Sim) -> Programs {
+        Programs {
+            turn: Semaphore::new(sim, 1),
+            active: RefCell::default(),
+            limits: RefCell::default(),
+        }
+    }
+}

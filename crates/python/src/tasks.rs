@@ -90,6 +90,10 @@ impl Tasks {
 
     /// Runs a program, or a module, over objects, of each of which is said whether the run may write it.
     #[pyo3(signature = (what, files, arguments, isolation, retries, limits))]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "a keyword argument each in Python"
+    )]
     fn run<'py>(
         &self,
         py: Python<'py>,

@@ -41,6 +41,12 @@ fn config() -> TaskConfig {
         function_bytes: 4096,
         globals: 20,
         table_elements: 100,
+        quota: QuotaConfig {
+            programs: 4,
+            program_bytes: 1 << 16,
+            persistent_bytes: 1 << 12,
+            runs: 4,
+        },
         cycles: CycleCosts {
             local_tenths: 0,
             simple_tenths: 0,

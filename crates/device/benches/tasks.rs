@@ -9,7 +9,8 @@ use device::cores::Cores;
 use device::memory::Quotas;
 use device::schedule::{Origin, Priority};
 use device::task::{
-    CycleCosts, Data, Ended, FileError, Files, LocalBoxFuture, Program, TaskConfig, Tasks,
+    CycleCosts, Data, Ended, FileError, Files, LocalBoxFuture, Program, QuotaConfig, TaskConfig,
+    Tasks,
 };
 use media::core::{CoresConfig, WorkConfig};
 use media::dram::{Dram, DramConfig, DramTiming, Interleave, RowPolicy};
@@ -38,6 +39,12 @@ fn config() -> TaskConfig {
         function_bytes: 1 << 18,
         globals: 1000,
         table_elements: 1 << 16,
+        quota: QuotaConfig {
+            programs: 1,
+            program_bytes: 1 << 20,
+            persistent_bytes: 8,
+            runs: 1,
+        },
         cycles: CycleCosts {
             local_tenths: 1,
             simple_tenths: 7,

@@ -182,7 +182,7 @@ fn random_changes_of_requests_do_no_harm() {
             // The second byte of an extent's first block and those above would reach other files.
             let in_extents = place >= 64 + 2 * 16;
             let value = draw(256) as u8;
-            changed[place] = match in_extents && place % 8 != 0 {
+            changed[place] = match in_extents && !place.is_multiple_of(8) {
                 true if value < 128 => 0,
                 true => 0xFF,
                 false => value,

@@ -1,12 +1,28 @@
 """Tasks: programs that a drive runs over objects of its volume."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from command_line import Run, fails
-from conftest import SMALL_OPTIONS
+from conftest import SMALL
 
+import bitline
 from bitline import Drive, NotFoundError, NvmeError, UsageError
+
+#: A small drive with blocks to spare, in which versions of pages lie until a transaction is over.
+SPACIOUS = {
+    **SMALL,
+    "nand.geometry.blocks_per_plane": 64,
+    "bits.compute_blocks_percent": 30,
+    "ftl.overprovisioning": 0.3,
+}
+
+
+@pytest.fixture
+def drive() -> Iterator[Drive]:
+    with bitline.open(set=SPACIOUS) as drive:
+        yield drive
 
 
 def _leb(number: int) -> bytes:
@@ -140,7 +156,7 @@ def test_what_cannot_be_is_said(drive: Drive) -> None:
         drive.tasks.run(COUNT, {"nothing": "r"})
     with pytest.raises(UsageError, match=r"files\['file'\] = 'x'"):
         drive.tasks.run(COUNT, {"file": "x"})  # type: ignore[dict-item]
-    with pytest.raises(UsageError, match="isolation = 'none'"):
+    with pytest.raises(UsageError, match='isolation = "none"'):
         drive.tasks.run(COUNT, {"file": "r"}, isolation="none")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="is a transaction"):
         drive.tasks.run(COUNT, {"file": "r"}, isolation="file", serializable=True)
@@ -154,7 +170,8 @@ def test_what_cannot_be_is_said(drive: Drive) -> None:
 
 
 def test_the_command_line_runs_tasks(run: Run, tmp_path: Path) -> None:
-    assert run("image", "create", "an.img", *SMALL_OPTIONS).code == 0
+    options = [text for key, value in SPACIOUS.items() for text in ("--set", f"{key}={value}")]
+    assert run("image", "create", "an.img", *options).code == 0
     (tmp_path / "count.wasm").write_bytes(COUNT)
     (tmp_path / "fail.wasm").write_bytes(FAIL)
     (tmp_path / "data").write_bytes(b"abcdefgh")

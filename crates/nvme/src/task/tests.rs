@@ -90,7 +90,7 @@ proptest! {
         };
         let bytes = outcome.encode();
         prop_assert_eq!(Outcome::decode(&bytes), Some(outcome));
-        prop_assert_eq!(Outcome::decode(&bytes[..bytes.len() - 1]).is_none(), bytes.len() > 0);
+        prop_assert_eq!(Outcome::decode(&bytes[..bytes.len() - 1]).is_none(), !bytes.is_empty());
     }
 }
 
@@ -143,8 +143,10 @@ fn a_reason_is_cut_where_a_character_ends() {
 
 #[test]
 fn lists_come_back() {
-    let mut list = ProgramList::default();
-    list.programs = vec![ProgramRecord::default(); 3];
+    let mut list = ProgramList {
+        programs: vec![ProgramRecord::default(); 3],
+        ..ProgramList::default()
+    };
     list.programs[1].index.set(7);
     let page = list.encode();
     let limits = ProgramList::limits(&page).expect("limits");

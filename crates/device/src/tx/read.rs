@@ -68,6 +68,7 @@ impl Transaction {
                 .cores
                 .work_often(self.origin, Work::ReadPage, count)
                 .await;
+            self.work_on_versions(Work::FindVersion, count).await;
         }
         let _room = owner.buffers.rooms(pieces.len() as u32).await;
         let mut elsewhere: Vec<(Piece, Buffer<'_>)> = Vec::with_capacity(pieces.len());

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::rc::Rc;
 
+use media::core::Work;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sim::resource::{Access, RangeGuard, RangeLock};
@@ -145,6 +146,13 @@ impl Transaction {
         self.locks.lock_all(ranges).await
     }
 
+    /// What transactions take of the cores besides what any read or write does.
+    pub(super) async fn work_on_versions(&self, work: Work, times: u64) {
+        if self.isolation.is_transaction() {
+            self.owner.cores.work_often(self.origin, work, times).await;
+        }
+    }
+
     /// Notes that a page was read, if that matters.
     pub(super) fn note_read(&self, lpn: Lpn) {
         if self.isolation == Isolation::Serializable {
@@ -173,6 +181,8 @@ impl Transaction {
         let Some(id) = self.transaction() else {
             return Ok(());
         };
+        let written = self.owner.ftl.pages_taken(id);
+        self.work_on_versions(Work::CommitPage, written).await;
         let read: Vec<Range<u32>> = self
             .read
             .borrow()

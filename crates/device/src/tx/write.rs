@@ -51,6 +51,7 @@ impl Transaction {
                 .cores
                 .work_often(self.origin, Work::WritePage, count)
                 .await;
+            self.work_on_versions(Work::TakePage, count).await;
         }
         let written = match self.transaction() {
             Some(id) => self.write_versions(id, &pieces, data).await,

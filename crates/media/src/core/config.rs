@@ -50,6 +50,12 @@ pub struct WorkConfig {
     pub collect_page_cycles: u64,
     /// Sixty-four bytes of names or of a match vector looked through.
     pub examine_cycles: u64,
+    /// A version of a page found that a transaction reads.
+    pub find_version_cycles: u64,
+    /// A page taken for a transaction that writes it, and its place noted.
+    pub take_page_cycles: u64,
+    /// A page that a transaction wrote shown to everybody.
+    pub commit_page_cycles: u64,
 }
 
 /// A kind of firmware work.
@@ -71,11 +77,17 @@ pub enum Work {
     CollectPage,
     /// Sixty-four bytes of names or of a match vector looked through.
     Examine,
+    /// A version of a page found that a transaction reads.
+    FindVersion,
+    /// A page taken for a transaction that writes it, and its place noted.
+    TakePage,
+    /// A page that a transaction wrote shown to everybody.
+    CommitPage,
 }
 
 impl Work {
     /// All of them.
-    pub const ALL: [Work; 8] = [
+    pub const ALL: [Work; 11] = [
         Work::Fetch,
         Work::ReadPage,
         Work::WritePage,
@@ -84,6 +96,9 @@ impl Work {
         Work::MappingMiss,
         Work::CollectPage,
         Work::Examine,
+        Work::FindVersion,
+        Work::TakePage,
+        Work::CommitPage,
     ];
 
     /// The key of its cycles.
@@ -97,6 +112,9 @@ impl Work {
             Work::MappingMiss => "work.mapping_miss_cycles",
             Work::CollectPage => "work.collect_page_cycles",
             Work::Examine => "work.examine_cycles",
+            Work::FindVersion => "work.find_version_cycles",
+            Work::TakePage => "work.take_page_cycles",
+            Work::CommitPage => "work.commit_page_cycles",
         }
     }
 }
@@ -114,6 +132,9 @@ impl WorkConfig {
             Work::MappingMiss => self.mapping_miss_cycles,
             Work::CollectPage => self.collect_page_cycles,
             Work::Examine => self.examine_cycles,
+            Work::FindVersion => self.find_version_cycles,
+            Work::TakePage => self.take_page_cycles,
+            Work::CommitPage => self.commit_page_cycles,
         }
     }
 

@@ -108,6 +108,8 @@ impl Open {
 /// Tentative and former versions.
 pub(super) struct Versions {
     flags: RefCell<Flags>,
+    /// Whether any flag is set: where no transaction is open nobody looks further.
+    any_flag: Cell<bool>,
     /// Those open, by number; a free place is none.
     open: RefCell<Vec<Option<Open>>>,
     /// By logical page.
@@ -130,6 +132,7 @@ impl Versions {
     pub(super) fn new(sim: &Sim, capacity: &Capacity, spare_units: u64) -> Versions {
         Versions {
             flags: RefCell::new(Flags::new(capacity.logical_pages)),
+            any_flag: Cell::new(false),
             open: RefCell::default(),
             tentative: RefCell::default(),
             formers: RefCell::default(),
@@ -148,7 +151,7 @@ impl Versions {
     /// Whether there may be another version of a page than the newest.
     #[inline]
     pub(super) fn is_watched(&self, lpn: Lpn) -> bool {
-        self.flags.borrow().has(lpn)
+        self.any_flag.get() && self.flags.borrow().has(lpn)
     }
 
     /// Entries that there are, and may be.
@@ -205,6 +208,7 @@ impl Ftl {
             all.push(None);
         }
         all[place] = Some(open);
+        versions.any_flag.set(true);
         SnapshotId(place as u32)
     }
 
@@ -253,6 +257,7 @@ impl Ftl {
         let open = versions.open.borrow();
         let others = open.iter().flatten().flat_map(|open| &open.pages);
         others.for_each(|pages| flags.put(pages, true));
+        versions.any_flag.set(open.iter().any(Option::is_some));
         drop((flags, open));
         versions.ended.announce();
     }

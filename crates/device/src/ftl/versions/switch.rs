@@ -91,6 +91,11 @@ impl Ftl {
         self.locks.lock_all(ranges).await
     }
 
+    /// How many pages a transaction has taken to write.
+    pub fn pages_taken(&self, id: SnapshotId) -> u64 {
+        self.deltas(id).len() as u64
+    }
+
     /// The tentative pages of a transaction, ascending.
     fn deltas(&self, id: SnapshotId) -> Vec<(u32, Option<UnitAddress>)> {
         let tentative = self.versions.tentative.borrow();

@@ -107,6 +107,10 @@ class TranslationCounts:
     """Blocks for computing erased, those lent to evaluations included."""
     compute_page_copies: int
     """Flash pages placed anew to win blocks for computing, or off failing ones."""
+    tentative_page_writes: int
+    """Flash pages programmed with what transactions wrote."""
+    snapshots_given_up: int
+    """Transactions given up, as what they could still read took more room than there is for that."""
 
 
 @dataclass(frozen=True)

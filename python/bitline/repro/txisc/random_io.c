@@ -1,7 +1,8 @@
 /* Random reads and writes of 16 KiB within one file, so many in flight: what Figure 3 of TxISC (DATE 2025) measures.
  *
- * Arguments, little-endian: uint32 requests, uint32 percent of them that read, uint32 in flight, uint32 0, uint64 seed.
- * Requests go to blocks of 16 KiB of file 0, by xorshift64* (Vigna, 2016). With more than one in flight each slot's next
+ * Arguments, little-endian: uint32 requests, uint32 percent of them that read, uint32 in flight, uint32 stride, uint64
+ * seed. Requests go to blocks of 16 KiB of file 0: by xorshift64* (Vigna, 2016), or, if stride is not 0, so many blocks
+ * further each time, round and round. With more than one in flight each slot's next
  * request is submitted when its last one has come back, slots in turn; with one each is an ordinary call. Returns
  * uint32 reads, uint32 writes. */
 #include <bitline/isc.h>
@@ -10,7 +11,7 @@
 #define DEPTH_MAX 64
 
 static struct {
-  uint32_t requests, read_percent, depth, reserved;
+  uint32_t requests, read_percent, depth, stride;
   uint64_t seed;
 } asked;
 
@@ -30,8 +31,9 @@ static uint64_t random64(void) {
 /* A number below `bound`, from the upper half of a random one. */
 static uint32_t below(uint32_t bound) { return (uint32_t)((random64() >> 32) * bound >> 32); }
 
-static int64_t request(uint32_t slot, uint32_t count) {
-  int64_t offset = (int64_t)below(count) * BLOCK_BYTES;
+static int64_t request(uint32_t number, uint32_t slot, uint32_t count) {
+  uint64_t block = asked.stride ? (uint64_t)number * asked.stride % count : below(count);
+  int64_t offset = (int64_t)block * BLOCK_BYTES;
   int is_read = below(100) < asked.read_percent;
   done[!is_read]++;
   if (asked.depth == 1)
@@ -53,11 +55,11 @@ int isc_task(void) {
   for (; begun < asked.requests && got == BLOCK_BYTES; begun++) {
     uint32_t slot = begun % asked.depth;
     if (tickets[slot] >= 0) got = isc_wait(tickets[slot]);
-    if (got == BLOCK_BYTES) got = request(slot, count);
+    if (got == BLOCK_BYTES) got = request(begun, slot, count);
   }
-  for (uint32_t i = 0; asked.depth > 1 && i < asked.depth && got == BLOCK_BYTES; i++) {
-    uint32_t slot = (begun + i) % asked.depth;
-    if (tickets[slot] >= 0 && begun > i) got = isc_wait(tickets[slot]);
+  for (uint32_t i = 0; i < asked.depth && got == BLOCK_BYTES; i++) {
+    int ticket = tickets[(begun + i) % asked.depth];
+    if (ticket >= 0) got = isc_wait(ticket);
   }
   if (got != BLOCK_BYTES) return isc_failed("request", got < 0 ? got : -ISC_EINVAL);
   return isc_put_ret(done, sizeof done);

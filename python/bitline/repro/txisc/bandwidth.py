@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import bitline
 from bitline.cc import compile_task
@@ -25,8 +26,8 @@ BLOCK_BYTES = 16_384
 PERCENTS = (0, 25, 50, 75, 100)
 DEPTHS = (1, 2, 4, 8, 16, 32)
 
-#: Flash without any latency: the least that a drive takes, which is 1 ns for what senses, programs and erases,
-#: and 16 ns for a page over its channel.
+#: Flash without any latency, as far as a drive can be set up so: 1 ns to sense, program and erase, and 16 ns
+#: for a page to cross its channel.
 DIRECT: Mapping[str, Setting] = MappingProxyType(
     {
         "nand.latency.read_mlc_ns": [1, 1],
@@ -116,8 +117,8 @@ def bandwidths(
 ) -> list[Point]:
     """Bandwidths of the three architectures.
 
-    Each has a drive of its own, on which the file is written first. Then all runs follow one another, in the same
-    order on every drive.
+    Each has a drive of its own, on which the file is written first. Then all runs follow one another, in
+    the same order on every drive.
 
     Args:
         emulated: Whether flash takes the times of Table I; otherwise those of `DIRECT`.
@@ -140,9 +141,7 @@ def bandwidths(
                     _check(result)
                     reads, writes = struct.unpack("<2I", result.value)
                     costs = (result.time.ns, result.cycles)
-                    found[percent, depth, name] = Point(
-                        emulated, name, percent, depth, reads, writes, *costs
-                    )
+                    found[percent, depth, name] = Point(emulated, name, percent, depth, reads, writes, *costs)
                     progress(len(found))
     return [found[percent, depth, name] for percent in percents for depth in depths for name in ARCHITECTURES]
 
@@ -160,13 +159,19 @@ def ratios(points: Sequence[Point], over: str) -> dict[tuple[bool, int, int], fl
     return {key: mine / by_name[over][key] for key, mine in by_name["TxISC"].items()}
 
 
+def cores() -> dict[str, Any]:
+    """The drive's cores, as its configuration has them."""
+    found: dict[str, Any] = tomllib.loads(configuration(PRESET).to_toml())["cores"]
+    return found
+
+
 def own_work() -> str:
     """What the cores do for a page of a transaction, and for no other, in words."""
-    work = tomllib.loads(configuration(PRESET))["cores"]["work"]
+    work = cores()["work"]
     charged = [f"{work[key]} cycles for {what}" for key, what in _OWN_WORK.items() if work.get(key)]
     if not charged:
-        return "the cores are charged nothing of TxFTL's own (entries, commit): what differs is waiting"
-    return "a transaction takes " + ", ".join(charged) + " more than a run without"
+        return "the cores are charged nothing of TxFTL's own work (entries, commit)"
+    return f"TxFTL's own work: {', '.join(charged)}"
 
 
 def _check(result: TaskResult) -> None:

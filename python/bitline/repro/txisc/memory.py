@@ -1,4 +1,4 @@
-"""Section V-B: the memory that entries of delta mappings take, found by giving the drive less and less of it."""
+"""Section V-B: the memory of delta mappings, found by giving the drive less and less of it."""
 
 from collections.abc import Mapping
 

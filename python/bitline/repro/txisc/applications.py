@@ -24,7 +24,7 @@ COMPARED = ("TxISC", "FileISC")
 _SEED = 1
 #: By example: its name in figures, and bytes (`case` of the twin) in full and in quick runs.
 APPLICATIONS: Mapping[str, tuple[str, int, int]] = {
-    "bitmap": ("Bitmap decompression", 256 << 20, 4 << 20),
+    "bitmap": ("Bitmap", 256 << 20, 4 << 20),
     "bfs": ("BFS", 32 << 20, 256 << 10),
     "compaction": ("Compaction", 200_000, 100_000),
 }

@@ -27,7 +27,7 @@ _MARK: dict[str, Any] = {
 }
 #: Lines that lie on one another stay told apart: one within the other.
 _SIZES = {"TxISC": 2.5, "FileISC": 5.5, "BlockISC": 8.5}
-_EMULATED = {True: "with flash emulation", False: "without"}
+_EMULATED = {True: "with flash emulation", False: "without flash times"}
 
 
 def bandwidths(path: Path, points: Sequence[Point], *, quick: bool) -> None:
@@ -45,8 +45,8 @@ def bandwidths(path: Path, points: Sequence[Point], *, quick: bool) -> None:
                 _bandwidth(
                     axes, [one for one in points if (one.emulated, one.read_percent) == (emulated, percent)]
                 )
-            row[0].set_ylabel(f"GB/s, {_EMULATED[emulated]}")
-            row[0].set_ylim(0, None)
+            most = max(one.bandwidth for one in points if one.emulated == emulated)
+            row[0].set(ylabel=f"Bandwidth (GB/s),\n{_EMULATED[emulated]}", ylim=(0, 1.15 * most / 1e3))
         for axes, percent in zip(panels[0], percents, strict=True):
             axes.set_title(f"{percent} % reads")
         for axes in panels[1]:

@@ -170,7 +170,7 @@ def own_work() -> str:
     work = cores()["work"]
     charged = [f"{work[key]} cycles for {what}" for key, what in _OWN_WORK.items() if work.get(key)]
     if not charged:
-        return "the cores are charged nothing of TxFTL's own work (entries, commit)"
+        return "the cores are charged nothing of TxFTL's own work (entries, commit): its cost is not seen"
     return f"TxFTL's own work: {', '.join(charged)}"
 
 

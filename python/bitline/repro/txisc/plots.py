@@ -159,7 +159,7 @@ def memory(path: Path, shares: Mapping[str, float], known: Known) -> None:
 
 
 def _bandwidth(axes: Axes, points: Sequence[Point]) -> None:
-    for name in reversed(ARCHITECTURES):
+    for name in reversed(list(ARCHITECTURES)):
         of = [one for one in points if one.architecture == name]
         axes.plot([one.depth for one in of], [one.bandwidth / 1e3 for one in of], **_style(name))
     _depths(axes, sorted({one.depth for one in points}))
@@ -168,6 +168,7 @@ def _bandwidth(axes: Axes, points: Sequence[Point]) -> None:
 
 def _depths(axes: Axes, depths: Sequence[int]) -> None:
     axes.set_xscale("log", base=2)
+    axes.set_xlim(depths[0] / 1.5, depths[-1] * 1.5)
     axes.set_xticks(depths, [str(depth) for depth in depths])
     axes.minorticks_off()
 

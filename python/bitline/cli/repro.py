@@ -195,6 +195,7 @@ def txisc(
         found = report.reproduce(wanted, Settings(out, quick, None, known, told))
     title = f"TxISC, reproduced{' (quick: fewer requests, smaller files)' if quick else ''}"
     said, more = _not_measured(known, wanted, found, as_json=as_json)
+    said += " Not reproduced: what the host alone would take is not modelled." if said else ""
     emit(_result(title, found, more, out, said, quick=quick), as_json=as_json, wide=wide, prose=True)
     _check(found, strict=strict)
 

@@ -121,15 +121,15 @@ def shares(path: Path, runs: Sequence[Run], known: Known, *, quick: bool) -> Non
         axes = figure.subplots()
         labels = [f"{one.name}\n{one.architecture}" for one in runs]
         waiting = [one.io_share for one in runs]
-        bars = axes.bar(range(len(runs)), waiting, 0.6, **look(0).area(), label="reads and writes (I/O)")
-        axes.bar_label(
-            bars, [f"{one:.0%}" for one in waiting], label_type="center", fontsize=7, color="white"
-        )
+        axes.bar(range(len(runs)), waiting, 0.6, **look(0).area(), label="reads and writes (I/O)")
+        for place, one in enumerate(waiting):
+            # Below all published numbers.
+            axes.text(place, 0.03, f"{one:.0%}", ha="center", fontsize=7, color="white")
         computing = [1 - one for one in waiting]
         axes.bar(range(len(runs)), computing, 0.6, bottom=waiting, **look(1).area(), label="computing")
-        for place, one in enumerate(runs):
-            key = f"figure05.io_{one.example}"
-            if key in known and one.architecture == "TxISC":
+        for place, run in enumerate(runs):
+            key = f"figure05.io_{run.example}"
+            if key in known and run.architecture == "TxISC":
                 axes.plot([place], [known[key] / 100], **_MARK, zorder=4)
         axes.set_xticks(range(len(runs)), labels, fontsize=6)
         axes.set(ylabel="Of the time", ylim=(0, 1))
@@ -176,7 +176,7 @@ def _depths(axes: Axes, depths: Sequence[int]) -> None:
 def _style(name: str) -> dict[str, Any]:
     hollow = {"markerfacecolor": "none"} if name != "TxISC" else {}
     style = look(list(ARCHITECTURES).index(name)).curve()
-    return {**style, **hollow, "markersize": _SIZES[name]}
+    return {**style, **hollow, "markersize": _SIZES[name], "clip_on": False}
 
 
 def _note(quick: bool) -> str:

@@ -199,7 +199,7 @@ def command_line() -> str:
     nested = {
         "image": ("create", "info", "check"),
         "validate": ("mqsim",),
-        "repro": ("flash-cosmos", "anvil"),
+        "repro": ("flash-cosmos", "anvil", "txisc"),
     }
     calls = [(name, *rest) for name in COMMANDS for rest in ((), *((each,) for each in nested.get(name, ())))]
     for call in [(), *calls]:

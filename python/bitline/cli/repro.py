@@ -137,7 +137,7 @@ def anvil(
     # A second of imports; other commands do without.
     from bitline.repro import anvil as paper
     from bitline.repro.anvil import report
-    from bitline.repro.comparison import Settings, folder_of
+    from bitline.repro.comparison import Settings
 
     if out.exists() and not out.is_dir():
         raise UsageError(f"--out {out}: this is no folder")
@@ -145,14 +145,72 @@ def anvil(
     wanted = figure or list(report.FIGURES)
     with _bars(quiet=as_json) as told:
         found = report.reproduce(wanted, Settings(out, quick, None, known, told))
+    title = f"ANVIL, reproduced{' (quick: fewer queries, smaller graphs)' if quick else ''}"
+    said, more = _not_measured(known, wanted, found, as_json=as_json)
+    emit(_result(title, found, more, out, said, quick=quick), as_json=as_json, wide=wide, prose=True)
+    _check(found, strict=strict)
+
+
+@app.command("txisc")
+def txisc(
+    figure: Annotated[
+        list[str] | None,
+        typer.Option("--figure", metavar="N", help="Only this figure, or section (5.2); may be repeated."),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer requests and smaller files: seconds.")
+    ] = False,
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Where the figures go, as PNG and Parquet.")
+    ] = Path("repro-txisc"),
+    published: Annotated[
+        Path | None,
+        typer.Option(
+            "--published",
+            metavar="DIR",
+            help="The published numbers; those that come along if not given.",
+        ),
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 1 if a number is beyond the aim.")
+    ] = False,
+    wide: Wide = False,
+    as_json: Json = False,
+) -> None:
+    """TxISC (DATE 2025): tasks in its drive with and without transactions, published numbers beside ours.
+
+    It needs the C compiler of `bitline cc`. A number that deviates from the published one is no error,
+    unless it is asked for with --strict.
+    """
+    # A second of imports; other commands do without.
+    from bitline.repro import txisc as paper
+    from bitline.repro.comparison import Settings
+    from bitline.repro.txisc import report
+
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"--out {out}: this is no folder")
+    known = paper.published(published or paper.FOLDER)
+    wanted = figure or list(report.FIGURES)
+    with _bars(quiet=as_json) as told:
+        found = report.reproduce(wanted, Settings(out, quick, None, known, told))
+    title = f"TxISC, reproduced{' (quick: fewer requests, smaller files)' if quick else ''}"
+    said, more = _not_measured(known, wanted, found, as_json=as_json)
+    said += " Not reproduced: what the host alone would take is not modelled." if said else ""
+    emit(_result(title, found, more, out, said, quick=quick), as_json=as_json, wide=wide, prose=True)
+    _check(found, strict=strict)
+
+
+def _not_measured(
+    known: list["Published"], wanted: list[str], found: list["Comparison"], *, as_json: bool
+) -> tuple[str, dict[str, Table]]:
+    """What of the published numbers nothing was measured for: in words, and for JSON as a table."""
+    from bitline.repro.comparison import folder_of
+
     folders = {folder_of(name) for name in wanted}
     compared = {one.published.key for one in found}
     missing = [one for one in known if one.figure in folders and one.key not in compared]
-    title = f"ANVIL, reproduced{' (quick: fewer queries, smaller graphs)' if quick else ''}"
     said = f"Not measured: {'; '.join(one.quantity for one in missing)}." if missing else ""
-    more = {"not_measured": _missing(missing)} if missing and as_json else {}
-    emit(_result(title, found, more, out, said, quick=quick), as_json=as_json, wide=wide, prose=True)
-    _check(found, strict=strict)
+    return said, {"not_measured": _missing(missing)} if missing and as_json else {}
 
 
 def _check(found: list["Comparison"], *, strict: bool) -> None:

@@ -1,0 +1,125 @@
+"""Figures 4 and 5: applications as tasks in C, each held against its twin on the host.
+
+Tasks and twins are the examples of a checkout (`examples/tasks`). What the drive keeps is real data.
+"""
+
+import importlib.util
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+import bitline
+from bitline.cc import compile_task
+from bitline.errors import UsageError, WrongResultError
+from bitline.repro.txisc.bandwidth import ARCHITECTURES, PRESET, cores
+from bitline.tasks import TaskResult
+
+#: Where tasks and twins are.
+TASKS = Path(__file__).parents[4] / "examples" / "tasks"
+#: Those that keep file abstractions: the paper has no BlockISC here.
+COMPARED = ("TxISC", "FileISC")
+
+_SEED = 1
+#: By example: its name in figures, and bytes (`case` of the twin) in full and in quick runs.
+APPLICATIONS: Mapping[str, tuple[str, int, int]] = {
+    "bitmap": ("Bitmap", 256 << 20, 4 << 20),
+    "bfs": ("BFS", 32 << 20, 256 << 10),
+    "compaction": ("Compaction", 200_000, 100_000),
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of an application."""
+
+    example: str
+    """A key of `APPLICATIONS`."""
+    architecture: str
+    """One of `COMPARED`."""
+    bytes_in: int
+    """Of the files that it may only read."""
+    bytes_out: int
+    """Of the files that it may write."""
+    ns: float
+    """Time, from the command to its outcome."""
+    computing_ns: float
+    """What the task had a core for."""
+
+    @property
+    def name(self) -> str:
+        """In figures."""
+        return APPLICATIONS[self.example][0]
+
+    @property
+    def io_share(self) -> float:
+        """The share of the time in which the task had no core: it waited for reads, writes and the commit."""
+        return 1 - self.computing_ns / self.ns
+
+
+def runs(*, quick: bool, progress: Callable[[int], object] = lambda _: None) -> list[Run]:
+    """All applications under both architectures, each result checked against its twin's.
+
+    Raises:
+        UsageError: There are no examples here, or no C compiler.
+        WrongResultError: A task did something else than its twin.
+    """
+    found = []
+    for example, (_, full, few) in APPLICATIONS.items():
+        for one in _runs(example, few if quick else full):
+            found.append(one)
+            progress(len(found))
+    return found
+
+
+def _runs(example: str, size: int) -> list[Run]:
+    twin = _twin(example)
+    files, arguments = twin.case(size, _SEED)
+    with tempfile.TemporaryDirectory(prefix="bitline-repro-") as folder:
+        task = compile_task([TASKS / f"{example}.c"], Path(folder) / "task.wasm").path.read_bytes()
+    wrote = {name: len(data) for name, (data, mode) in files.items() if "w" in mode}
+    sizes = sum(len(data) for data, _ in files.values()) - sum(wrote.values()), sum(wrote.values())
+    clock = 1e-3 * cores()["clock_megahertz"]
+    found = []
+    for architecture in COMPARED:
+        with bitline.open(PRESET) as drive:
+            for name, (data, _) in files.items():
+                drive.volume[name] = data
+            modes = {name: mode for name, (_, mode) in files.items()}
+            result = drive.tasks.run(task, modes, arguments, isolation=ARCHITECTURES[architecture])
+            left = {name: bytes(drive.volume[name]) for name in files}
+        _check(example, twin, result, left, files, arguments)
+        found.append(Run(example, architecture, *sizes, result.time.ns, result.cycles / clock))
+    return found
+
+
+def _twin(example: str) -> ModuleType:
+    file = TASKS / f"{example}.py"
+    spec = importlib.util.spec_from_file_location(f"bitline_repro_{example}", file)
+    if spec is None or spec.loader is None or not file.exists():
+        raise UsageError(f"{file} is not there; Figures 4 and 5 need the examples of a checkout")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _check(
+    example: str,
+    twin: ModuleType,
+    result: TaskResult,
+    left: dict[str, bytes],
+    files: dict[str, tuple[bytes, str]],
+    arguments: bytes,
+) -> None:
+    if not result:
+        raise WrongResultError(f"{example}.c: {result.status}: {result.reason or result.log}")
+    if hasattr(twin, "check"):
+        try:
+            twin.check(result.value, left, files, arguments)
+        except AssertionError as error:
+            raise WrongResultError(f"{example}.c: not what its twin keeps: {error}") from error
+        return
+    value, written = twin.twin(files, arguments)
+    if result.value != value or left != {name: written.get(name, data) for name, (data, _) in files.items()}:
+        raise WrongResultError(f"{example}.c: not what its twin does")

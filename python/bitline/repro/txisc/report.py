@@ -1,0 +1,125 @@
+"""The figures of TxISC, regenerated: files, measured numbers, and the table of deviations."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
+
+from bitline.errors import UsageError
+from bitline.repro.comparison import Comparison, Measured, Settings, compared, folder_of, keep, row_of
+from bitline.repro.txisc import applications, bandwidth, memory, plots
+
+Numbers = dict[str, float]
+Make = Callable[[Settings], Numbers]
+
+#: Of a quick run: shares of reads, requests in flight, requests, bytes of the file.
+_QUICK_PERCENTS, _QUICK_DEPTHS = (0, 50, 100), (1, 4, 32)
+_QUICK_REQUESTS, _QUICK_FILE_BYTES = 300, 16 << 20
+#: Writes for which room is looked for, in full and in quick runs.
+_WRITES, _QUICK_WRITES = 512, 64
+
+
+def figure_3(settings: Settings) -> Numbers:
+    """Bandwidth of random requests, and what transactions take of it."""
+    quick = settings.quick
+    percents = _QUICK_PERCENTS if quick else bandwidth.PERCENTS
+    depths = _QUICK_DEPTHS if quick else bandwidth.DEPTHS
+    fewer = {"requests": _QUICK_REQUESTS, "file_bytes": _QUICK_FILE_BYTES} if quick else {}
+    half = len(percents) * len(depths) * len(bandwidth.ARCHITECTURES)
+    points: list[bandwidth.Point] = []
+    for emulated in (True, False):
+
+        def told(done: int, before: int = len(points)) -> None:
+            settings.progress("Figure 3", before + done, 2 * half)
+
+        points += bandwidth.bandwidths(
+            emulated=emulated, percents=percents, depths=depths, progress=told, **fewer
+        )
+    keep(
+        settings.out / "figure-03.parquet",
+        [asdict(one) | {"megabytes_per_second": one.bandwidth} for one in points],
+    )
+    plots.bandwidths(settings.out / "figure-03.png", points, quick=quick)
+    plots.overheads(settings.out / "figure-03-ratios.png", points, settings.values(), quick=quick)
+    measured: Numbers = {}
+    for over, name in (("FileISC", "file"), ("BlockISC", "block")):
+        found = bandwidth.ratios(points, over)
+        measured |= {
+            f"figure03.emulated_{name}": min(one for (emulated, _, _), one in found.items() if emulated),
+            f"figure03.direct_{name}_100": found[False, 0, 1],
+            f"figure03.direct_{name}_50": found[False, 50, 1],
+            f"figure03.deep_{name}": min(
+                one for (emulated, _, depth), one in found.items() if not emulated and depth == depths[-1]
+            ),
+            f"figure03.reads_{name}": min(one for (_, percent, _), one in found.items() if percent == 100),
+        }
+    return measured
+
+
+def section_52(settings: Settings) -> Numbers:
+    """Memory of delta mappings."""
+    writes = _QUICK_WRITES if settings.quick else _WRITES
+    found: dict[str, float] = {}
+    for done, (name, stride) in enumerate(memory.STRIDES.items()):
+        settings.progress("Delta mappings", done, len(memory.STRIDES))
+        found[name] = memory.share(stride, writes)
+    settings.progress("Delta mappings", len(found), len(memory.STRIDES))
+    rows = [{"writes": name, "requests": writes, "percent_of_data": share} for name, share in found.items()]
+    keep(settings.out / "section-5.2.parquet", rows)
+    plots.memory(settings.out / "section-5.2.png", found, settings.values())
+    entry = found["scattered"] / 100 * bandwidth.BLOCK_BYTES
+    return {f"section52.{name}": share for name, share in found.items()} | {"section52.entry": entry}
+
+
+def figures_4_and_5(settings: Settings) -> Numbers:
+    """Applications: throughput, and what their time is."""
+    total = len(applications.APPLICATIONS) * len(applications.COMPARED)
+    found = applications.runs(
+        quick=settings.quick, progress=lambda done: settings.progress("Applications", done, total)
+    )
+    keep(settings.out / "figure-04.parquet", [asdict(one) | {"io_share": one.io_share} for one in found])
+    plots.times(settings.out / "figure-04.png", found, quick=settings.quick)
+    plots.shares(settings.out / "figure-05.png", found, settings.values(), quick=settings.quick)
+    by_name = {(one.example, one.architecture): one for one in found}
+    measured: Numbers = {}
+    for example in applications.APPLICATIONS:
+        mine, base = by_name[example, "TxISC"], by_name[example, "FileISC"]
+        measured[f"figure04.{example}_file"] = base.ns / mine.ns
+        measured[f"figure05.io_{example}"] = 100 * mine.io_share
+    return measured
+
+
+#: What makes each figure or section, by the name people call it.
+FIGURES: Mapping[str, Make] = {
+    "3": figure_3,
+    "4": figures_4_and_5,
+    "5": figures_4_and_5,
+    "5.2": section_52,
+}
+
+
+def reproduce(figures: Iterable[str], settings: Settings) -> list[Comparison]:
+    """Make figures and compare what they measure with what is published.
+
+    Args:
+        figures: Names of `FIGURES`.
+        settings: How, where, and what is published.
+
+    Returns:
+        The comparisons, in the order of the published numbers. They are in `table.parquet`, too.
+
+    Raises:
+        UsageError: There is no such figure, or no C compiler.
+        OSError: A file cannot be written.
+    """
+    wanted = list(dict.fromkeys(figures))
+    for name in wanted:
+        if name not in FIGURES:
+            raise UsageError(f"there is no figure {name}; there are {', '.join(FIGURES)}")
+    settings.out.mkdir(parents=True, exist_ok=True)
+    measured: Numbers = {}
+    for make in dict.fromkeys(FIGURES[name] for name in wanted):
+        measured |= make(settings)
+    folders = {folder_of(name) for name in wanted}
+    known = [number for number in settings.known if number.figure in folders]
+    found = list(compared(known, {key: Measured(value) for key, value in measured.items()}))
+    keep(settings.out / "table.parquet", [row_of(comparison) for comparison in found])
+    return found

@@ -85,7 +85,7 @@ fn write_formula(model: &Model, lba: u64, blocks: u64, mapped: bool) -> u64 {
         _ => page,
     };
     let page_work = model.firmware(model.work().write_page_cycles);
-    let cores = u64::from(model.0.cores.count);
+    let cores = u64::from(model.0.cores.firmware_cores());
     let flash = (0..)
         .zip(pieces(model, lba, blocks))
         .map(|(number, piece)| {

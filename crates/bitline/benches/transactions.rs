@@ -75,7 +75,10 @@ fn main() -> Result<(), Error> {
         let begun = Instant::now();
         write(&mut drive, isolation, MEASURED)?;
         let rate = MEASURED as f64 / begun.elapsed().as_secs_f64();
-        println!("{name:<9} {:>6.3} million writes of 16 KiB a second", rate / 1e6);
+        println!(
+            "{name:<9} {:>6.3} million writes of 16 KiB a second",
+            rate / 1e6
+        );
     }
     Ok(())
 }

@@ -132,6 +132,14 @@ impl Programs {
         limits: Limits,
         origin: Origin,
     ) -> Attempt {
+        let memory = self.tasks.reserve(program, &asked.arguments, limits);
+        let memory = match select(memory, self.stopped(runs)).await {
+            Either::Left(Ok(memory)) => memory,
+            Either::Left(Err(reason)) => return Attempt::without_value(Ended::Rejected, reason),
+            Either::Right(()) => {
+                return Attempt::without_value(Ended::Stopped, STOPPED.to_owned());
+            }
+        };
         let files = asked.files.clone();
         let begun = self
             .transactions
@@ -147,7 +155,7 @@ impl Programs {
         });
         let run = self
             .tasks
-            .run(program, files, &asked.arguments, limits, origin);
+            .run_in(memory, program, files, &asked.arguments, origin);
         let run = match select(run, self.stopped(runs)).await {
             Either::Left(run) => run,
             Either::Right(()) => {

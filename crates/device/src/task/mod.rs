@@ -107,6 +107,13 @@ pub enum Ended {
     File(FileError),
 }
 
+/// Memory for a run, until it is over.
+#[must_use = "memory is reserved as long as this is held"]
+pub struct Reserved<'a> {
+    _room: Permit<'a>,
+    limits: Limits,
+}
+
 impl Tasks {
     /// Nothing loaded, nothing running.
     pub fn power_up(backend: &Backend, config: &TaskConfig) -> Rc<Tasks> {
@@ -163,17 +170,44 @@ impl Tasks {
         limits: Limits,
         origin: Origin,
     ) -> Run {
-        let memory_bytes = match self.admit(program, arguments, &limits) {
-            Ok(bytes) => bytes,
-            Err(reason) => return Run::rejected(reason),
-        };
+        match self.reserve(program, arguments, limits).await {
+            Ok(room) => self.run_in(room, program, files, arguments, origin).await,
+            Err(reason) => Run::rejected(reason),
+        }
+    }
+
+    /// Waits until there is memory for a run. Whoever opens files for it does so afterwards: who has them open is then not kept
+    /// waiting by who needs what they hold.
+    ///
+    /// # Errors
+    /// Why it can never be begun.
+    pub async fn reserve(
+        &self,
+        program: &Program,
+        arguments: &[u8],
+        limits: Limits,
+    ) -> Result<Reserved<'_>, String> {
+        let memory_bytes = self.admit(program, arguments, &limits)?;
         let limits = Limits {
             memory_bytes,
             ..limits
         };
-        // Held until the run is over.
-        let _room: Permit<'_> = self.room.acquire(memory_bytes).await;
-        let session = Session::new(self, files, limits, origin);
+        Ok(Reserved {
+            _room: self.room.acquire(memory_bytes).await,
+            limits,
+        })
+    }
+
+    /// As [`Tasks::run`], in memory that was waited for with the same program and arguments.
+    pub async fn run_in(
+        &self,
+        room: Reserved<'_>,
+        program: &Program,
+        files: Rc<dyn Files>,
+        arguments: &[u8],
+        origin: Origin,
+    ) -> Run {
+        let session = Session::new(self, files, room.limits, origin);
         session.run(program, arguments).await
     }
 

@@ -45,13 +45,12 @@ impl Transaction {
         let range = self.writable_range(file, offset, bytes)?;
         debug_assert!(data.is_none_or(|data| data.len() == bytes as usize));
         let pieces = pieces(self.file(file)?, range, self.owner.unit);
-        if self.owner.cores.takes_time() {
+        // Without a transaction the translation layer charges the write, as one of the host.
+        if self.transaction().is_some() && self.owner.cores.takes_time() {
             let count = pieces.len() as u64;
-            self.owner
-                .cores
-                .work_often(self.origin, Work::WritePage, count)
-                .await;
-            self.work_on_versions(Work::TakePage, count).await;
+            let cores = &self.owner.cores;
+            cores.work_often(self.origin, Work::WritePage, count).await;
+            cores.work_often(self.origin, Work::TakePage, count).await;
         }
         let written = match self.transaction() {
             Some(id) => self.write_versions(id, &pieces, data).await,

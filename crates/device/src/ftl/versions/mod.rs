@@ -61,6 +61,11 @@ pub enum VersionError {
         "there is no room for more tentative pages, and no other transaction whose end would make some"
     )]
     Full,
+    /// Too many transactions were rolled back, and the blocks that hold what they wrote cannot be emptied.
+    #[error(
+        "as many transactions as tx.undone_max were rolled back, and there is no room to empty the blocks that they wrote to"
+    )]
+    TooManyUndone,
     /// The translation layer cannot do it.
     #[error(transparent)]
     Ftl(#[from] FtlError),
@@ -85,6 +90,8 @@ struct Open {
     lost: bool,
     /// Programs of its pages that are under way.
     programs: u32,
+    /// Operations of it that wait for room.
+    waiting: u32,
     /// It is found to be in nobody's way and commits: it needs no former versions, and cannot be given up any more.
     commits: bool,
     /// Its owner has ended it: the last of these programs does.
@@ -121,8 +128,8 @@ pub(super) struct Versions {
     turn: Semaphore,
     /// Announced when a transaction has ended, a program of one, or an erase of what was left of one.
     ended: Broadcast,
-    /// Transactions that wait for room.
-    waiting: Cell<u32>,
+    /// Announced when a block was emptied, or could not be.
+    emptied: Broadcast,
     limits: Cell<VersionLimits>,
     /// Units that versions may keep from others.
     units_max: u64,
@@ -139,7 +146,7 @@ impl Versions {
             undone: RefCell::default(),
             turn: Semaphore::new(sim, 1),
             ended: Broadcast::new(sim),
-            waiting: Cell::new(0),
+            emptied: Broadcast::new(sim),
             limits: Cell::new(VersionLimits {
                 entries: 0,
                 undone: 0,
@@ -199,6 +206,7 @@ impl Ftl {
             number: None,
             lost: false,
             programs: 0,
+            waiting: 0,
             commits: false,
             is_over: false,
         };
@@ -346,16 +354,26 @@ impl Ftl {
             }
             let mut planes = (0..self.geometry.planes()).map(PlaneId);
             if !begun && !planes.any(|plane| self.is_collecting(plane)) {
-                return Err(VersionError::Full);
+                return Err(VersionError::TooManyUndone);
             }
-            versions.ended.next().await;
+            versions.emptied.next().await;
         }
-        Err(VersionError::Full)
+        Err(VersionError::TooManyUndone)
+    }
+
+    /// A copy of collection is over.
+    pub(super) fn announce_copied(&self) {
+        self.versions.ended.announce();
     }
 
     /// A job of collection has ended.
-    pub(super) fn announce_collected(&self) {
-        self.versions.ended.announce();
+    pub(super) fn announce_emptied(&self) {
+        self.versions.emptied.announce();
+    }
+
+    /// Whether the flash says less of commits than was told.
+    pub(super) fn has_unsaved_commits(&self) -> bool {
+        self.versions.undone.borrow().is_unsaved()
     }
 
     /// A page of this version is about to be programmed to a block, or was found there.

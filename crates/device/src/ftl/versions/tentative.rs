@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{SnapshotId, TENTATIVE, VersionError};
+use super::{SnapshotId, TENTATIVE, VersionError, Versions};
 use crate::ftl::blocks::Stream;
 use crate::ftl::holds::Holds;
 use crate::ftl::spare::Content;
@@ -36,7 +36,7 @@ impl Ftl {
             if used + new <= most {
                 break;
             }
-            self.wait_for_entries().await?;
+            self.wait_for_entries(id).await?;
         }
         let mut tentative = self.versions.tentative.borrow_mut();
         for lpn in pages {
@@ -67,13 +67,20 @@ impl Ftl {
     }
 
     /// Waits until another transaction has ended, if any does not wait itself.
-    async fn wait_for_entries(&self) -> Result<(), VersionError> {
+    async fn wait_for_entries(&self, id: SnapshotId) -> Result<(), VersionError> {
         let versions = &self.versions;
-        if versions.waiting.get() + 1 >= self.open_snapshots() {
+        let another_goes_on = {
+            let open = versions.open.borrow();
+            let open = (0..)
+                .zip(&*open)
+                .filter_map(|(place, open)| Some((place, open.as_ref()?)));
+            let mut others = open.filter(|(place, _)| SnapshotId(*place) != id);
+            others.any(|(_, open)| open.waiting == 0)
+        };
+        if !another_goes_on {
             return Err(VersionError::Full);
         }
-        versions.waiting.set(versions.waiting.get() + 1);
-        let waits = Waits(&versions.waiting);
+        let waits = Waits::new(versions, id);
         versions.ended.next().await;
         drop(waits);
         Ok(())
@@ -206,11 +213,24 @@ impl Ftl {
     }
 }
 
-/// One more that waits, until it is dropped.
-struct Waits<'a>(&'a std::cell::Cell<u32>);
+/// An operation of a transaction that waits, until it is dropped.
+struct Waits<'a> {
+    versions: &'a Versions,
+    id: SnapshotId,
+}
+
+impl<'a> Waits<'a> {
+    fn new(versions: &'a Versions, id: SnapshotId) -> Waits<'a> {
+        versions.with(id, |open| open.waiting += 1);
+        Waits { versions, id }
+    }
+}
 
 impl Drop for Waits<'_> {
     fn drop(&mut self) {
-        self.0.set(self.0.get() - 1);
+        // A transaction may have been ended before its operations are dropped.
+        if let Some(open) = &mut self.versions.open.borrow_mut()[self.id.0 as usize] {
+            open.waiting = open.waiting.saturating_sub(1);
+        }
     }
 }

@@ -393,7 +393,7 @@ impl Ftl {
             self.buffers.give_back_record(record);
         }
         self.release_copy(number);
-        self.announce_collected();
+        self.announce_copied();
         let mut freed = 0;
         let mut victim = copy.from.block;
         self.change_job(copy.job, |job| {

@@ -48,6 +48,13 @@ impl Ftl {
             self.schedule.mark_bad(job.victim);
             self.count(|counts| counts.blocks_retired += 1);
         }
+        match self.has_unsaved_commits() {
+            true => self.erase_once_saved(number),
+            false => self.erase(number, job),
+        }
+    }
+
+    fn erase(&self, number: u32, job: &Job) {
         let die = self.geometry.die_of_block(job.victim);
         let origin = job.purpose.origin();
         let erase = Erase {
@@ -56,6 +63,18 @@ impl Ftl {
         };
         self.schedule
             .push(die, erase, Notify::Collector(number | IS_JOB));
+    }
+
+    /// What a commit took the place of is erased when the flash says that it was committed: an image has one or the other
+    /// even if the process is killed, where no capacitor saves anything.
+    fn erase_once_saved(&self, number: u32) {
+        let ftl = self.myself();
+        self.cores.sim().spawn_detached(async move {
+            // Where there is no space for it a capacitor has it still, as it was promised.
+            let _ = ftl.save_commits().await;
+            let job = ftl.collections.jobs.borrow()[number];
+            ftl.erase(number, &job);
+        });
     }
 
     /// No evaluation senses pages of a block of the region any more: what waited for that goes on.
@@ -156,7 +175,7 @@ impl Ftl {
         let mut jobs = self.collections.jobs.borrow_mut();
         let job = jobs[number];
         jobs.release(number);
-        self.announce_collected();
+        self.announce_emptied();
         let plane = self.geometry.plane_of_block(job.victim);
         let levelling = job.purpose.is_levelling();
         let counted = !levelling && !job.purpose.is_of_region();

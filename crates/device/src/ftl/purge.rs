@@ -234,7 +234,7 @@ impl Ftl {
     }
 
     /// Whether a block is not to be used again once it is erased.
-    fn is_worn(&self, block: BlockId) -> bool {
+    pub(super) fn is_worn(&self, block: BlockId) -> bool {
         let state = self.schedule.nand().block_state(block);
         state.condition == BlockCondition::Bad || self.has_failed_page(block, state.next_page)
     }

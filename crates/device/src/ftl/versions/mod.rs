@@ -346,9 +346,11 @@ impl Ftl {
             }
             let mut begun = false;
             for block in blocks {
-                let is_emptied = self.blocks.borrow().can_be_emptied(block);
-                if is_emptied || self.blocks.borrow_mut().can_be_purged(block) {
-                    self.begin_emptying(block);
+                // One after the other of a plane, so that none is begun twice.
+                let plane = self.geometry.plane_of_block(block);
+                let at_rest = !self.is_collecting(plane) && !self.collections.is_levelling(plane);
+                if at_rest && self.blocks.borrow_mut().can_be_purged(block) {
+                    self.begin_purging(block, self.is_worn(block));
                     begun = true;
                 }
             }

@@ -1,5 +1,7 @@
 //! Reads: what of a page the cache has, and keeping what flash had.
 
+use std::ops::Range;
+
 use media::dram::{ScatteredAccess, Toward};
 use sim::{Requester, Time};
 
@@ -182,6 +184,17 @@ impl Cache {
         let table = self.table.borrow();
         let slot = table.find(lpn).map(|id| table.slot(id));
         slot.is_some_and(|slot| !(slot.dirty | slot.flying).is_empty())
+    }
+
+    /// Whether flash misses something of any of these pages.
+    pub fn has_unsaved_of(&self, pages: &[Range<u32>]) -> bool {
+        let caches = self.config.mode.caches_writes();
+        caches
+            && pages
+                .iter()
+                .cloned()
+                .flatten()
+                .any(|page| self.has_unsaved(Lpn(page)))
     }
 
     /// Must be taken when a read of flash begins whose data [`Cache::keep`] is to keep.

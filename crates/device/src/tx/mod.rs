@@ -38,7 +38,7 @@ pub struct TxCounts {
     pub begun: u64,
     /// Those that committed.
     pub committed: u64,
-    /// Those that did not, as somebody else was first.
+    /// Those that did not, as somebody else was first or what they could read was given up.
     pub conflicts: u64,
     /// Those that were rolled back for another reason.
     pub rolled_back: u64,
@@ -154,14 +154,22 @@ impl Transactions {
         isolation: Isolation,
         origin: Origin,
     ) -> Result<Rc<Transaction>, TxError> {
-        self.ftl.settle_undone().await?;
-        while self.ftl.open_snapshots() >= self.config.transactions_max {
-            self.ftl.version_ended().await;
+        loop {
+            while self.ftl.open_snapshots() >= self.config.transactions_max {
+                self.ftl.version_ended().await;
+            }
+            self.ftl.settle_undone().await?;
+            if self.ftl.open_snapshots() < self.config.transactions_max {
+                break;
+            }
         }
         self.count(|counts| counts.begun += 1);
         let transaction = Transaction::new(self.clone(), files, isolation, origin);
-        for pages in transaction.pages() {
-            self.cache.save(pages.clone()).await?;
+        // What the cache has of a page that flash misses something of goes there as one with what is written meanwhile.
+        while self.cache.has_unsaved_of(transaction.pages()) {
+            for pages in transaction.pages() {
+                self.cache.save(pages.clone()).await?;
+            }
         }
         if let Some(id) = transaction.transaction() {
             self.ftl.take_snapshot(id);

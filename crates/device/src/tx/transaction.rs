@@ -53,6 +53,8 @@ pub struct Transaction {
     id: Cell<Option<SnapshotId>>,
     /// An operation failed: it cannot commit.
     failed: Cell<bool>,
+    /// It failed as somebody else was first.
+    conflicted: Cell<bool>,
     is_over: Cell<bool>,
     /// Pages written in part that are not on flash yet, by logical page.
     pub(super) images: RefCell<BTreeMap<u32, Image>>,
@@ -81,6 +83,7 @@ impl Transaction {
             origin,
             id: Cell::new(Some(id)),
             failed: Cell::new(false),
+            conflicted: Cell::new(false),
             is_over: Cell::new(false),
             images: RefCell::default(),
             read: RefCell::default(),
@@ -126,8 +129,9 @@ impl Transaction {
 
     /// What an operation came to: one that failed fails all of it.
     pub(super) fn noted<T>(&self, outcome: Result<T, TxError>) -> Result<T, TxError> {
-        if outcome.is_err() {
+        if let Err(error) = &outcome {
             self.failed.set(true);
+            self.conflicted.set(error.is_conflict());
         }
         outcome
     }
@@ -200,7 +204,10 @@ impl Transaction {
     /// Undoes all that it did, if it is a transaction.
     pub fn roll_back(&self) {
         if !self.is_over.get() {
-            self.owner.count(|counts| counts.rolled_back += 1);
+            self.owner.count(|counts| match self.conflicted.get() {
+                true => counts.conflicts += 1,
+                false => counts.rolled_back += 1,
+            });
             self.end();
         }
     }

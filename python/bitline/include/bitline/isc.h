@@ -157,7 +157,7 @@ static inline int64_t isc_wait(int ticket) { return ticket < 0 ? ticket : isc_im
 static inline void *isc_malloc(size_t bytes) { return malloc(bytes); }
 static inline void isc_free(void *memory) { free(memory); }
 
-/* ---- The drive's other abilities, under the task's own rights. ---- */
+/* ---- The drive's other abilities, under the task's own rights. Drives of this version do not offer them yet: -ISC_ENOSYS. ---- */
 
 /* Evaluates a bulk bitwise expression over registered files that are vectors, within the flash array where it can.
  * `expression` is `bytes` bytes, in the form of the host's command for bulk expressions. The result goes into file

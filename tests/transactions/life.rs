@@ -240,6 +240,7 @@ impl Scene {
             if random.chance(0.3) {
                 let page = OTHERS.start + random.below(u64::from(OTHERS.end - OTHERS.start)) as u32;
                 let bytes = content(random.below(u64::MAX), self.page_bytes as usize);
+                // A drive that is full may refuse it; nobody looks at these pages.
                 block.write(self.lba(page), &bytes).await.ok();
                 continue;
             }

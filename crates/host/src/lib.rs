@@ -5,6 +5,8 @@ pub mod admin;
 pub mod bits;
 pub mod block;
 mod buffer;
+#[cfg(test)]
+mod described;
 mod error;
 pub mod identify;
 pub mod search;

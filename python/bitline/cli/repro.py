@@ -3,9 +3,11 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer.models import OptionInfo
 
 from bitline.cli.options import Json, Wide
 from bitline.cli.output import Column, Fact, Result, Table, Value, emit
@@ -26,6 +28,26 @@ app = typer.Typer(
 )
 
 
+Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the figures go, as PNG and Parquet.")]
+Numbers = Annotated[
+    Path | None,
+    typer.Option(
+        "--published",
+        metavar="DIR",
+        help="The published numbers; those that come along if not given.",
+    ),
+]
+Strict = Annotated[bool, typer.Option("--strict", help="Exit with 1 if a number is beyond the aim.")]
+
+
+def _only(section: str) -> OptionInfo:
+    """The option that names figures of a paper, with a section as an example."""
+    option: OptionInfo = typer.Option(
+        "--figure", metavar="N", help=f"Only this figure, or section ({section}); may be repeated."
+    )
+    return option
+
+
 #: Before a number that is a bound.
 _SIGNS = {"": "", "at_most": "≤ ", "at_least": "≥ ", "above": "> ", "below": "< "}
 
@@ -37,31 +59,17 @@ def _repro() -> None:
 
 @app.command("flash-cosmos")
 def flash_cosmos(
-    figure: Annotated[
-        list[str] | None,
-        typer.Option("--figure", metavar="N", help="Only this figure, or section (8.3); may be repeated."),
-    ] = None,
+    figure: Annotated[list[str] | None, _only("8.3")] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Shorter vectors: seconds, and less exact ratios.")
     ] = False,
-    out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Where the figures go, as PNG and Parquet.")
-    ] = Path("repro-flash-cosmos"),
+    out: Out = Path("repro-flash-cosmos"),
     workers: Annotated[
         int | None,
         typer.Option("--workers", metavar="COUNT", help="Processes; as many as cores if not given.", min=1),
     ] = None,
-    published: Annotated[
-        Path | None,
-        typer.Option(
-            "--published",
-            metavar="DIR",
-            help="The published numbers; those that come along if not given.",
-        ),
-    ] = None,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Exit with 1 if a number is beyond the aim.")
-    ] = False,
+    published: Numbers = None,
+    strict: Strict = False,
     sensitivity: Annotated[
         bool,
         typer.Option(
@@ -82,8 +90,7 @@ def flash_cosmos(
     from bitline.repro.flash_cosmos.published import FOLDER
     from bitline.repro.flash_cosmos.published import published as read
 
-    if out.exists() and not out.is_dir():
-        raise UsageError(f"--out {out}: this is no folder")
+    _check_folder(out)
     known = read(published or FOLDER)
     wanted = figure or list(report.FIGURES)
     with _bars(quiet=as_json) as told:
@@ -106,27 +113,13 @@ def flash_cosmos(
 
 @app.command("anvil")
 def anvil(
-    figure: Annotated[
-        list[str] | None,
-        typer.Option("--figure", metavar="N", help="Only this figure, or section (8.4); may be repeated."),
-    ] = None,
+    figure: Annotated[list[str] | None, _only("8.4")] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer queries and smaller graphs: a minute or two.")
     ] = False,
-    out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Where the figures go, as PNG and Parquet.")
-    ] = Path("repro-anvil"),
-    published: Annotated[
-        Path | None,
-        typer.Option(
-            "--published",
-            metavar="DIR",
-            help="The published numbers; those that come along if not given.",
-        ),
-    ] = None,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Exit with 1 if a number is beyond the aim.")
-    ] = False,
+    out: Out = Path("repro-anvil"),
+    published: Numbers = None,
+    strict: Strict = False,
     wide: Wide = False,
     as_json: Json = False,
 ) -> None:
@@ -137,14 +130,11 @@ def anvil(
     # A second of imports; other commands do without.
     from bitline.repro import anvil as paper
     from bitline.repro.anvil import report
-    from bitline.repro.comparison import Settings
 
-    if out.exists() and not out.is_dir():
-        raise UsageError(f"--out {out}: this is no folder")
+    _check_folder(out)
     known = paper.published(published or paper.FOLDER)
     wanted = figure or list(report.FIGURES)
-    with _bars(quiet=as_json) as told:
-        found = report.reproduce(wanted, Settings(out, quick, None, known, told))
+    found = _made(report, wanted, known, out, quick=quick, quiet=as_json)
     title = f"ANVIL, reproduced{' (quick: fewer queries, smaller graphs)' if quick else ''}"
     said, more = _not_measured(known, wanted, found, as_json=as_json)
     emit(_result(title, found, more, out, said, quick=quick), as_json=as_json, wide=wide, prose=True)
@@ -153,27 +143,13 @@ def anvil(
 
 @app.command("txisc")
 def txisc(
-    figure: Annotated[
-        list[str] | None,
-        typer.Option("--figure", metavar="N", help="Only this figure, or section (5.2); may be repeated."),
-    ] = None,
+    figure: Annotated[list[str] | None, _only("5.2")] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer requests and smaller files: seconds.")
     ] = False,
-    out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Where the figures go, as PNG and Parquet.")
-    ] = Path("repro-txisc"),
-    published: Annotated[
-        Path | None,
-        typer.Option(
-            "--published",
-            metavar="DIR",
-            help="The published numbers; those that come along if not given.",
-        ),
-    ] = None,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Exit with 1 if a number is beyond the aim.")
-    ] = False,
+    out: Out = Path("repro-txisc"),
+    published: Numbers = None,
+    strict: Strict = False,
     wide: Wide = False,
     as_json: Json = False,
 ) -> None:
@@ -184,20 +160,33 @@ def txisc(
     """
     # A second of imports; other commands do without.
     from bitline.repro import txisc as paper
-    from bitline.repro.comparison import Settings
     from bitline.repro.txisc import report
 
-    if out.exists() and not out.is_dir():
-        raise UsageError(f"--out {out}: this is no folder")
+    _check_folder(out)
     known = paper.published(published or paper.FOLDER)
     wanted = figure or list(report.FIGURES)
-    with _bars(quiet=as_json) as told:
-        found = report.reproduce(wanted, Settings(out, quick, None, known, told))
+    found = _made(report, wanted, known, out, quick=quick, quiet=as_json)
     title = f"TxISC, reproduced{' (quick: fewer requests, smaller files)' if quick else ''}"
     said, more = _not_measured(known, wanted, found, as_json=as_json)
     said += " Not reproduced: what the host alone would take is not modelled." if said else ""
     emit(_result(title, found, more, out, said, quick=quick), as_json=as_json, wide=wide, prose=True)
     _check(found, strict=strict)
+
+
+def _check_folder(out: Path) -> None:
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"--out {out}: this is no folder")
+
+
+def _made(
+    report: ModuleType, wanted: list[str], known: list["Published"], out: Path, *, quick: bool, quiet: bool
+) -> list["Comparison"]:
+    """The figures of a paper that one process makes, and their numbers beside the published ones."""
+    from bitline.repro.comparison import Settings
+
+    with _bars(quiet=quiet) as told:
+        found: list[Comparison] = report.reproduce(wanted, Settings(out, quick, None, known, told))
+    return found
 
 
 def _not_measured(

@@ -1,12 +1,13 @@
 """Published and measured numbers beside one another, and the files that a figure becomes."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from bitline.errors import UsageError
 from bitline.repro.published import Published
 
 #: Tells how many of how many steps of a figure are done.
@@ -68,6 +69,31 @@ def compared(known: Sequence[Published], measured: Mapping[str, Measured]) -> It
     for number in known:
         if number.key in measured:
             yield Comparison(number, measured[number.key])
+
+
+def wanted_of(figures: Iterable[str], known: Iterable[str]) -> list[str]:
+    """The figures that are asked for, each once.
+
+    Raises:
+        UsageError: There is no such figure among those `known`.
+    """
+    names, wanted = list(known), list(dict.fromkeys(figures))
+    for name in wanted:
+        if name not in names:
+            raise UsageError(f"there is no figure {name}; there are {', '.join(names)}")
+    return wanted
+
+
+def held(wanted: Iterable[str], settings: Settings, measured: Mapping[str, Measured]) -> list[Comparison]:
+    """What figures measured beside what is published of them; in `table.parquet`, too.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    folders = {folder_of(name) for name in wanted}
+    found = list(compared([number for number in settings.known if number.figure in folders], measured))
+    keep(settings.out / "table.parquet", [row_of(comparison) for comparison in found])
+    return found
 
 
 def folder_of(name: str) -> str:

@@ -191,10 +191,9 @@ impl Capacity {
     /// Units that other versions of logical pages than the newest may keep: three quarters of what is spare, for collection has
     /// to win blocks all the same; at least a block of each plane, of those that collection has before it is urgent.
     pub(super) fn units_for_versions(&self, config: &FtlConfig, geometry: &Geometry) -> u64 {
-        let blocks = u64::from(self.spare_blocks_per_plane) * u64::from(geometry.planes());
-        let pages = blocks * u64::from(geometry.pages_per_block(config.mode));
-        let least = u64::from(geometry.planes()) * u64::from(geometry.pages_per_block(config.mode));
-        (pages * 3 / 4).max(least) * u64::from(self.unit.per_page())
+        let row = u64::from(geometry.planes()) * u64::from(geometry.pages_per_block(config.mode));
+        let pages = u64::from(self.spare_blocks_per_plane) * row * 3 / 4;
+        pages.max(row) * u64::from(self.unit.per_page())
     }
 }
 

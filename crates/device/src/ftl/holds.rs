@@ -19,7 +19,23 @@ pub(super) enum Holds<'a> {
     },
 }
 
-impl Holds<'_> {
+impl<'a> Holds<'a> {
+    /// Data of logical pages of one version: with a record of its own where a page may have several.
+    pub(super) fn data(
+        units: &'a [PageSlice],
+        version: u64,
+        record: Option<&'a RecordBuffer<'a>>,
+    ) -> Holds<'a> {
+        match record {
+            None => Holds::Page(Content::Data(units[0].lpn), version),
+            Some(record) => Holds::Units {
+                units,
+                version,
+                record,
+            },
+        }
+    }
+
     /// The version of what the page holds.
     #[inline]
     pub(super) fn version(&self) -> u64 {
@@ -65,11 +81,11 @@ pub(super) fn encode_into(
 }
 
 impl Ftl {
-    /// Memory for the record of a page of units.
-    pub(super) fn record_buffer(&self) -> RecordBuffer<'_> {
-        RecordBuffer {
+    /// Memory for the record of a page of units, where a page may have several.
+    pub(super) fn record_buffer(&self) -> Option<RecordBuffer<'_>> {
+        (!self.unit.is_page()).then(|| RecordBuffer {
             buffers: &self.buffers,
             id: self.buffers.take_record(),
-        }
+        })
     }
 }

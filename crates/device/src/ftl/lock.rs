@@ -60,6 +60,12 @@ impl Ftl {
         WriteLock(self.locks.lock(wide(&pages), Access::Exclusive).await)
     }
 
+    /// The same of several ranges, all at once.
+    pub(super) async fn lock_all(&self, pages: &[Range<u32>]) -> WriteLock<'_> {
+        let ranges = pages.iter().map(|pages| (wide(pages), Access::Exclusive));
+        WriteLock(self.locks.lock_all(ranges).await)
+    }
+
     /// Takes a place in the queue for `pages`, each of which is waited for alone. All of a command are claimed at
     /// once, so that two that overlap meet everywhere in the same order.
     #[inline]

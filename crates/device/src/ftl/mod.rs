@@ -23,6 +23,7 @@ mod page_record;
 mod placed;
 mod precondition;
 mod purge;
+pub(crate) mod ranges;
 mod read;
 mod recovery;
 mod search;

@@ -95,7 +95,7 @@ impl Ftl {
         true
     }
 
-    /// As [`Ftl::read`], of what the page is at this instant: its entry counts as being at hand ([`Ftl::entries_for`]), even if
+    /// As [`Ftl::read`], of what the page is at this instant: its entry counts as being at hand (see `entries_for`), even if
     /// others have taken its place meanwhile.
     pub fn read_now(&self, slice: PageSlice, notify: Notify) {
         self.count(|counts| counts.host_page_reads += 1);

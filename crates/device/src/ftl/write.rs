@@ -61,15 +61,8 @@ impl Ftl {
             }
         }
         let version = self.next_version();
-        let record = (!self.unit.is_page()).then(|| self.record_buffer());
-        let holds = match &record {
-            None => Holds::Page(Content::Data(lead.lpn), version),
-            Some(record) => Holds::Units {
-                units,
-                version,
-                record,
-            },
-        };
+        let record = self.record_buffer();
+        let holds = Holds::data(units, version, record.as_ref());
         let preferred = self.plane_for(lead.lpn);
         let from = (lead.buffer, bytes);
         let page = self

@@ -66,8 +66,8 @@ impl Files for TransactionFiles {
     }
 }
 
-/// What a task's run ends with whose call failed so.
-fn told(error: TxError) -> FileError {
+/// What a run ends with whose transaction failed so.
+pub(super) fn told(error: TxError) -> FileError {
     let reason = error.to_string();
     match error {
         TxError::Version(VersionError::Lost) => FileError::Lost { reason },

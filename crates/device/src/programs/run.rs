@@ -8,9 +8,8 @@ use sim::resource::Semaphore;
 use sim::{Either, Span, select};
 use std::cell::Cell;
 
-use super::files::TransactionFiles;
+use super::files::{TransactionFiles, told};
 use super::{ProgramId, Programs, Runs};
-use crate::ftl::VersionError;
 use crate::schedule::Origin;
 use crate::task::{self, FileError, Files, Limits, Program, Run};
 use crate::tx::{self, TxError};
@@ -169,7 +168,7 @@ impl Programs {
             return attempt;
         }
         if let Err(error) = transaction.commit().await {
-            let (ended, reason) = told(error);
+            let (ended, reason) = ended_by(&told(error));
             attempt = Attempt {
                 ended,
                 reason,
@@ -259,7 +258,7 @@ impl Attempt {
     }
 
     fn not_begun(error: TxError) -> Attempt {
-        let (ended, reason) = told(error);
+        let (ended, reason) = ended_by(&told(error));
         Attempt::without_value(ended, reason)
     }
 
@@ -277,9 +276,7 @@ impl Attempt {
             }
             task::Ended::Trapped { reason } => (Ended::Trapped, reason),
             task::Ended::Rejected { reason } => (Ended::Rejected, reason),
-            task::Ended::File(FileError::Conflict { reason }) => (Ended::Conflict, reason),
-            task::Ended::File(FileError::Lost { reason }) => (Ended::Lost, reason),
-            task::Ended::File(error) => (Ended::Faulted, error.to_string()),
+            task::Ended::File(error) => ended_by(&error),
         };
         Attempt {
             ended,
@@ -292,13 +289,12 @@ impl Attempt {
     }
 }
 
-/// How a run ended whose transaction could not be begun or committed, and why.
-fn told(error: TxError) -> (Ended, String) {
-    let ended = match &error {
-        TxError::Version(VersionError::Lost) => Ended::Lost,
-        TxError::Version(VersionError::Full) => Ended::Rejected,
-        error if error.is_conflict() => Ended::Conflict,
-        _ => Ended::Faulted,
+/// How a run ended whose files could not be opened, used or committed, and why.
+fn ended_by(error: &FileError) -> (Ended, String) {
+    let ended = match error {
+        FileError::Conflict { .. } => Ended::Conflict,
+        FileError::Lost { .. } => Ended::Lost,
+        FileError::Device { .. } | FileError::NotOffered => Ended::Faulted,
     };
     (ended, error.to_string())
 }

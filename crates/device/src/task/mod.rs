@@ -27,6 +27,7 @@ use std::rc::Rc;
 pub use config::{CycleCosts, TaskConfig};
 pub use error::ModuleError;
 pub use files::{Data, FileError, Files, LocalBoxFuture};
+pub use nvme::task::Limits;
 pub use program::Program;
 pub use quota::QuotaConfig;
 
@@ -53,21 +54,6 @@ pub struct Tasks {
     room: Semaphore,
     /// Made when the first module is loaded: most drives never have one.
     runtime: OnceCell<Runtime>,
-}
-
-/// What a run may have at most.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Bytes of memory.
-    pub memory_bytes: u64,
-    /// Cycles of a core.
-    pub cycles: u64,
-    /// Bytes written to the log.
-    pub log_bytes: u32,
-    /// Bytes returned.
-    pub return_bytes: u32,
-    /// Reads and writes that are submitted and not waited for.
-    pub tickets: u32,
 }
 
 /// A run that is over.

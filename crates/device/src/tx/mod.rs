@@ -12,7 +12,6 @@ mod read;
 mod transaction;
 mod write;
 
-use std::ops::Range;
 use std::rc::Rc;
 
 use media::dram::{Dram, Toward};
@@ -28,7 +27,8 @@ use crate::part::Part;
 use crate::schedule::Origin;
 pub use config::TxConfig;
 pub use file::{Extent, File, FileError};
-pub use transaction::{Isolation, Transaction};
+pub use nvme::task::Isolation;
+pub use transaction::Transaction;
 
 /// What transactions have done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -228,17 +228,4 @@ impl Part for Transactions {
             ..Dumped::default()
         }
     }
-}
-
-/// Pages ascending, none twice.
-fn merged(mut pages: Vec<Range<u32>>) -> Vec<Range<u32>> {
-    pages.sort_unstable_by_key(|pages| pages.start);
-    let mut merged: Vec<Range<u32>> = Vec::with_capacity(pages.len());
-    for pages in pages {
-        match merged.last_mut().filter(|last| last.end >= pages.start) {
-            Some(last) => last.end = last.end.max(pages.end),
-            None => merged.push(pages),
-        }
-    }
-    merged
 }

@@ -62,14 +62,10 @@ impl Transaction {
     /// Reads pieces for which there may be buffers at once.
     async fn read_pieces(&self, pieces: &[Piece], into: &mut [u8]) -> Result<(), TxError> {
         let owner = &self.owner;
-        if owner.cores.takes_time() {
-            let count = pieces.len() as u64;
-            owner
-                .cores
-                .work_often(self.origin, Work::ReadPage, count)
-                .await;
-            self.work_on_versions(Work::FindVersion, count).await;
-        }
+        let count = pieces.len() as u64;
+        let reads = owner.cores.work_often(self.origin, Work::ReadPage, count);
+        reads.await;
+        self.work_on_versions(Work::FindVersion, count).await;
         let _room = owner.buffers.rooms(pieces.len() as u32).await;
         let mut elsewhere: Vec<(Piece, Buffer<'_>)> = Vec::with_capacity(pieces.len());
         let mut gathered = 0;

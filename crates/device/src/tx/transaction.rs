@@ -6,37 +6,14 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use media::core::Work;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use nvme::task::Isolation;
 use sim::resource::{Access, RangeGuard, RangeLock};
 
 use super::file::File;
-use super::{Transactions, TxError, merged};
+use super::{Transactions, TxError};
+use crate::ftl::ranges::{merged, runs};
 use crate::ftl::{Lpn, SnapshotId};
 use crate::schedule::Origin;
-
-/// What a task's reads and writes of files have to do with those of others.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Isolation {
-    /// Snapshot isolation: it sees what had been committed when it began, and commits if nobody else has changed since what it
-    /// wrote (TxISC III).
-    #[default]
-    Snapshot,
-    /// The same, and if nobody else has changed what it read either: as if one transaction had followed the other.
-    Serializable,
-    /// No transaction: its writes count at once, each page for itself, as in INSIDER and λ-IO (FileISC, TxISC V-A).
-    File,
-    /// Likewise, of raw blocks without files, as in Willow and Summarizer (BlockISC).
-    Block,
-}
-
-impl Isolation {
-    /// Whether what is done is undone if it does not end well.
-    pub fn is_transaction(self) -> bool {
-        matches!(self, Isolation::Snapshot | Isolation::Serializable)
-    }
-}
 
 /// A logical page of which parts were written, in DRAM; nothing of it on drives that keep no data.
 pub(super) type Image = Rc<RefCell<Box<[u8]>>>;
@@ -49,13 +26,12 @@ pub struct Transaction {
     pages: Vec<Range<u32>>,
     isolation: Isolation,
     pub(super) origin: Origin,
-    /// Names it to the translation layer, while it is open.
+    /// Names it to the translation layer; none once it is over.
     id: Cell<Option<SnapshotId>>,
     /// An operation failed: it cannot commit.
     failed: Cell<bool>,
     /// It failed as somebody else was first.
     conflicted: Cell<bool>,
-    is_over: Cell<bool>,
     /// Pages written in part that are not on flash yet, by logical page.
     pub(super) images: RefCell<BTreeMap<u32, Image>>,
     /// Pages read, if it is to be serializable.
@@ -84,7 +60,6 @@ impl Transaction {
             id: Cell::new(Some(id)),
             failed: Cell::new(false),
             conflicted: Cell::new(false),
-            is_over: Cell::new(false),
             images: RefCell::default(),
             read: RefCell::default(),
         }
@@ -121,7 +96,7 @@ impl Transaction {
     /// # Errors
     /// [`TxError::Failed`].
     pub(super) fn check_open(&self) -> Result<(), TxError> {
-        match self.failed.get() || self.is_over.get() {
+        match self.failed.get() || self.id.get().is_none() {
             true => Err(TxError::Failed),
             false => Ok(()),
         }
@@ -144,9 +119,7 @@ impl Transaction {
     ) -> RangeGuard<'_> {
         let mut pages: Vec<u32> = pages.map(|lpn| lpn.0).collect();
         pages.sort_unstable();
-        let runs = pages.chunk_by(|page, next| page + 1 >= *next);
-        let ranges = runs.map(|run| u64::from(run[0])..u64::from(run[run.len() - 1]) + 1);
-        let ranges: Vec<_> = ranges.map(|range| (range, access)).collect();
+        let ranges = runs(&pages).map(|range| (range.start.into()..range.end.into(), access));
         self.locks.lock_all(ranges).await
     }
 
@@ -187,23 +160,19 @@ impl Transaction {
         };
         let written = self.owner.ftl.pages_taken(id);
         self.work_on_versions(Work::CommitPage, written).await;
-        let read: Vec<Range<u32>> = self
-            .read
-            .borrow()
-            .iter()
-            .map(|lpn| *lpn..*lpn + 1)
-            .collect();
+        let read: Vec<u32> = self.read.borrow().iter().copied().collect();
+        let read: Vec<Range<u32>> = runs(&read).collect();
         let (ftl, cache) = (&self.owner.ftl, &self.owner.cache);
         let durable = self.owner.config.durable();
         // Reads under way may have brought what was there before.
         let switched = |lpn: Lpn| cache.forget(lpn);
-        ftl.commit(id, &merged(read), durable, switched).await?;
+        ftl.commit(id, &read, durable, switched).await?;
         Ok(())
     }
 
     /// Undoes all that it did, if it is a transaction.
     pub fn roll_back(&self) {
-        if !self.is_over.get() {
+        if self.id.get().is_some() {
             self.owner.count(|counts| match self.conflicted.get() {
                 true => counts.conflicts += 1,
                 false => counts.rolled_back += 1,
@@ -213,7 +182,6 @@ impl Transaction {
     }
 
     fn end(&self) {
-        self.is_over.set(true);
         self.images.borrow_mut().clear();
         if let Some(id) = self.id.take() {
             self.owner.ftl.end_snapshot(id);

@@ -11,12 +11,13 @@ use media::dram::Toward;
 use sim::JoinHandle;
 use sim::resource::Access;
 
-use super::TxError;
 use super::pieces::{Piece, pieces};
 use super::transaction::{Image, Transaction};
+use super::{Transactions, TxError};
 use crate::ftl::{Lpn, PageSlice, SnapshotId, UNITS_PER_PAGE_MAX, VersionError};
-use crate::memory::Purpose;
+use crate::memory::{BufferId, Purpose};
 use crate::planted::{Bug, is_planted};
+use crate::schedule::Origin;
 
 /// Slices that lie in one buffer.
 type Units = ArrayVec<PageSlice, { UNITS_PER_PAGE_MAX as usize }>;
@@ -46,12 +47,9 @@ impl Transaction {
         debug_assert!(data.is_none_or(|data| data.len() == bytes as usize));
         let pieces = pieces(self.file(file)?, range, self.owner.unit);
         // Without a transaction the translation layer charges the write, as one of the host.
-        if self.transaction().is_some() && self.owner.cores.takes_time() {
-            let count = pieces.len() as u64;
-            let cores = &self.owner.cores;
-            cores.work_often(self.origin, Work::WritePage, count).await;
-            cores.work_often(self.origin, Work::TakePage, count).await;
-        }
+        let count = pieces.len() as u64;
+        self.work_on_versions(Work::WritePage, count).await;
+        self.work_on_versions(Work::TakePage, count).await;
         let written = match self.transaction() {
             Some(id) => self.write_versions(id, &pieces, data).await,
             None => self.write_at_once(&pieces, data).await,
@@ -121,8 +119,7 @@ impl Transaction {
     }
 
     fn note_entries(&self) {
-        let (tentative, formers) = self.owner.ftl.version_entries();
-        let entries = (tentative + formers) as u64;
+        let entries = self.owner.ftl.version_entries();
         self.owner
             .count(|counts| counts.entries_most = counts.entries_most.max(entries));
     }
@@ -150,21 +147,10 @@ impl Transaction {
         sim.spawn(async move {
             let _room = owner.buffers.room(Purpose::Command).await;
             let buffer = owner.buffers.take();
-            let bytes = owner.unit.bytes();
-            let units: Units = (0..)
-                .zip(&parts)
-                .map(|(slot, part)| PageSlice {
-                    base: slot * bytes,
-                    origin,
-                    ..PageSlice::new(part.piece.lpn, 0, bytes, buffer.id())
-                })
-                .collect();
-            owner.buffers.with_mut(buffer.id(), |page| {
-                for (unit, part) in units.iter().zip(&parts) {
-                    page[unit.place()].copy_from_slice(&part.data);
-                }
-                page[parts.len() * bytes as usize..].fill(0);
-            });
+            let units = owner.lay_out(&parts, buffer.id(), origin);
+            let used = parts.len() * owner.unit.bytes() as usize;
+            let rest = |page: &mut [u8]| page[used..].fill(0);
+            owner.buffers.with_mut(buffer.id(), rest);
             owner.ftl.write_tentative(id, &units).await
         })
     }
@@ -286,21 +272,29 @@ impl Transaction {
             let pages = parts[0].piece.lpn.0..parts[parts.len() - 1].piece.lpn.0 + 1;
             let lock = owner.ftl.lock(pages).await;
             let buffer = owner.buffers.take();
-            let units: Units = (0..)
-                .zip(&parts)
-                .map(|(slot, Part { piece, .. })| PageSlice {
-                    base: slot * owner.unit.bytes(),
-                    origin,
-                    ..PageSlice::new(piece.lpn, piece.column, piece.bytes, buffer.id())
-                })
-                .collect();
-            owner.buffers.with_mut(buffer.id(), |page| {
-                for (unit, part) in units.iter().zip(&parts) {
-                    page[unit.place()].copy_from_slice(&part.data);
-                }
-            });
+            let units = owner.lay_out(&parts, buffer.id(), origin);
             Ok(owner.cache.write_page_through(&lock, &units).await?)
         })
+    }
+}
+
+impl Transactions {
+    /// Puts parts into a buffer, each where its slot is; gives the slices that they are there.
+    fn lay_out(&self, parts: &[Part], into: BufferId, origin: Origin) -> Units {
+        let slices = (0..)
+            .zip(parts)
+            .map(|(slot, Part { piece, .. })| PageSlice {
+                base: slot * self.unit.bytes(),
+                origin,
+                ..PageSlice::new(piece.lpn, piece.column, piece.bytes, into)
+            });
+        let units: Units = slices.collect();
+        self.buffers.with_mut(into, |page| {
+            for (unit, part) in units.iter().zip(parts) {
+                page[unit.place()].copy_from_slice(&part.data);
+            }
+        });
+        units
     }
 }
 

@@ -7,20 +7,18 @@ use std::rc::Rc;
 use std::task::{Poll, Waker};
 
 use nvme::command::{GetLogPage, LoadProgram, LogPageId};
-use nvme::identify::{
-    Cns, ControllerDescription, CopyLimits, IdentifyController, IdentifyNamespace,
-    NamespaceDescription,
-};
+use nvme::identify::Cns;
 use nvme::task::{Ended, Extent, File, Outcome, ProgramList, ProgramRecord, Request};
 use nvme::{
-    AdminCommand, CommandId, CompletionEntry, ControllerId, DataPointer, IoCommand, Lba,
-    NamespaceId, QueueId, Status, SubmissionEntry,
+    AdminCommand, CommandId, CompletionEntry, DataPointer, IoCommand, Lba, NamespaceId, QueueId,
+    Status, SubmissionEntry,
 };
 use zerocopy::IntoBytes;
 
 use super::{Context, Loading, TaskDevice, TaskError};
 use crate::block::BlockDevice;
 use crate::buffer::Memory;
+use crate::described;
 use crate::error::Error;
 use crate::transport::Transport;
 
@@ -110,8 +108,8 @@ impl Transport for TaskDrive {
         let status = match AdminCommand::decode(entry).expect("a command") {
             AdminCommand::Identify(identify) => {
                 let page = match identify.cns {
-                    Cns::Namespace => namespace().as_bytes().to_vec(),
-                    Cns::Controller => controller().as_bytes().to_vec(),
+                    Cns::Namespace => described::namespace(4096, 1).as_bytes().to_vec(),
+                    Cns::Controller => described::controller("tasks", 4096).as_bytes().to_vec(),
                     other => panic!("nobody asks for {other:?}"),
                 };
                 self.put(identify.data, &page);
@@ -251,49 +249,4 @@ fn what_is_wrong_with_a_module_is_told() {
         refused,
         Err(TaskError::Module("byte 3 is no module's".into()))
     );
-}
-fn namespace() -> IdentifyNamespace {
-    IdentifyNamespace::new(&NamespaceDescription {
-        block_bytes: 512,
-        block_bytes_max: 4096,
-        capacity_bytes: 2 << 20,
-        format_left_percent: 0,
-        copy: CopyLimits {
-            range_blocks: 1,
-            blocks: 1,
-            ranges: 1,
-        },
-        blocks: 4096,
-        allocated_blocks: 0,
-        preferred_write_blocks: 2,
-        unit_blocks: 1,
-        nguid: [0; 16],
-        eui64: [0; 8],
-    })
-}
-
-/// Transfers are at most 8 KiB.
-fn controller() -> IdentifyController {
-    IdentifyController::new(&ControllerDescription {
-        serial_number: "1".into(),
-        model_number: "tasks".into(),
-        firmware_revision: "1".into(),
-        subsystem_name: "nqn.2014-08.org.nvmexpress:tasks".into(),
-        controller: ControllerId::new(0),
-        max_data_transfer: 1,
-        capacity_bytes: 2 << 20,
-        namespaces: 1,
-        max_commands: 0,
-        optional_commands: 0,
-        volatile_write_cache: true,
-        atomic_blocks: 1,
-        abort_limit: 1,
-        async_event_limit: 1,
-        error_log_entries: 1,
-        arbitration_burst: 0,
-        warning_temperature: 0,
-        critical_temperature: 0,
-        sanitize: 0,
-        max_power_mw: 0,
-    })
 }

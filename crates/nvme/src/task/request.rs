@@ -24,14 +24,16 @@ const WRITABLE: u32 = 1;
 /// How a run is kept apart from what else goes on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Isolation {
-    /// A transaction with snapshot isolation.
+    /// Snapshot isolation: it sees what had been committed when it began, and commits if nobody else has changed since what it
+    /// wrote (TxISC III).
     #[default]
     Snapshot,
-    /// A transaction, what it read being validated, too.
+    /// The same, and if nobody else has changed what it read either: as if one transaction had followed the other.
     Serializable,
-    /// No transaction: reads and writes of files as they come (FileISC).
+    /// No transaction: its writes count at once, each page for itself, as in INSIDER and λ-IO (FileISC, TxISC V-A).
     File,
-    /// No transaction, nor a look at where files lie (BlockISC).
+    /// Likewise, of raw blocks without files, as in Willow and Summarizer (BlockISC). Here it does what `File` does, as the drive is
+    /// told extents either way.
     Block,
 }
 
@@ -200,6 +202,11 @@ struct ExtentRecord {
 const _: () = assert!(size_of::<Head>() == 64);
 
 impl Isolation {
+    /// Whether what is done is undone if it does not end well.
+    pub fn is_transaction(self) -> bool {
+        matches!(self, Isolation::Snapshot | Isolation::Serializable)
+    }
+
     /// All there are, by code.
     pub const ALL: [Isolation; 4] = [
         Isolation::Snapshot,

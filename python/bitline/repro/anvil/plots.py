@@ -22,6 +22,7 @@ from bitline.repro.anvil.graphs import INDEXES, Traversal
 from bitline.repro.anvil.olap import LOCALITIES, Point
 from bitline.repro.anvil.oltp import Transactions
 from bitline.repro.anvil.system import Moved
+from bitline.repro.marks import PUBLISHED_MARK
 
 with needed_for("figures"):
     from matplotlib.artist import Artist
@@ -35,15 +36,6 @@ Known = Mapping[str, float]
 FEWER, SMALLER = "quick: fewer queries", "quick: graphs that are smaller than the paper's"
 QUICK = "quick: fewer queries, and graphs that are smaller than the paper's"
 
-#: How a published number is drawn: over whatever is measured, and told from it without colour.
-_MARK: dict[str, Any] = {
-    "color": BLACK,
-    "marker": "D",
-    "linestyle": "none",
-    "markersize": 4.2,
-    "markerfacecolor": "white",
-    "markeredgewidth": 1.1,
-}
 #: The least share in Figure 9.
 LEAST = 1e-10
 _SYSTEMS = ("Conv", "IMS", "Dual")
@@ -57,13 +49,13 @@ _PARTS = {
 
 
 def _published() -> Line2D:
-    return Line2D([], [], **_MARK, label="published")
+    return Line2D([], [], **PUBLISHED_MARK, label="published")
 
 
 def _hollow(place: int) -> dict[str, Any]:
     """How a number is drawn that is published of a series: in its colour and form, and hollow."""
     colour, marker = look(place).colour, look(place).marker
-    return {**_MARK, "color": colour, "marker": marker, "markersize": 7.5, "markerfacecolor": "none"}
+    return {**PUBLISHED_MARK, "color": colour, "marker": marker, "markersize": 7.5, "markerfacecolor": "none"}
 
 
 def lookups(path: Path, rows: Rows) -> None:
@@ -193,7 +185,7 @@ def transactions(
         left.bar_label(bars, [f"{height:.3g}" for height in heights], padding=8, fontsize=7)
         for at, mark in enumerate(marks):
             if mark is not None:
-                left.plot([at], [mark], **_MARK, zorder=4)
+                left.plot([at], [mark], **PUBLISHED_MARK, zorder=4)
         left.set_xticks(range(len(labels)), labels)
         left.set(ylabel="Speedup over SSD-B, host", title="(a) Time", ylim=(0, 1.25 * max(heights)))
         dress(left, grid="y")
@@ -229,7 +221,7 @@ def sweep(path: Path, points: Sequence[Point], known: Known) -> None:
             least, largest = min(points, key=_speedup), max(points, key=_speedup)
             for key, at, end in (("figure14.least", 1.0, least), ("figure14.largest", 0.01, largest)):
                 if key in known and end.query == query:
-                    axes.plot([at], [known[key]], **_MARK, zorder=4)
+                    axes.plot([at], [known[key]], **PUBLISHED_MARK, zorder=4)
             mean = sum(one.speedup for one in points if one.query == query) / (len(points) / 2)
             said = known.get(f"figure14.query_{query}")
             words = "" if said is None else f" (published {number(said)})"
@@ -261,7 +253,7 @@ def memory(path: Path, found: Sequence[Traversal], known: Known, *, quick: bool)
         bars = axes.bar(range(len(shares)), list(shares.values()), 0.6, **look(0).area())
         axes.bar_label(bars, [f"{share:.1%}" for share in shares.values()], padding=6, fontsize=7)
         if "figure15.saved" in known:
-            axes.plot([len(shares) - 1], [1 - known["figure15.saved"]], **_MARK, zorder=4)
+            axes.plot([len(shares) - 1], [1 - known["figure15.saved"]], **PUBLISHED_MARK, zorder=4)
         axes.set_xticks(range(len(shares)), list(shares))
         axes.set_ylim(0, 1)
         percent_ticks(axes.yaxis)
@@ -343,7 +335,7 @@ def updates(path: Path, rows: Rows, known: Known) -> None:
             handles += axes.plot(xs, ys, **style, label=drive)
         axes.axhline(1, color=BLACK, linewidth=0.8)
         if "figure20.crossover_a" in known:
-            axes.plot([known["figure20.crossover_a"]], [1], **_MARK, zorder=4)
+            axes.plot([known["figure20.crossover_a"]], [1], **PUBLISHED_MARK, zorder=4)
         axes.set(xlabel="Share of updates", ylabel="Speedup over the host's index", ylim=(0, None))
         percent_ticks(axes.xaxis)
         dress(axes)

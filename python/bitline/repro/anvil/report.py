@@ -4,11 +4,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from statistics import fmean
 from typing import Any
 
-from bitline.errors import UsageError
 from bitline.repro.anvil import olap, plots, system, vertical
 from bitline.repro.anvil.drives import PAGE_BYTES
 from bitline.repro.anvil.lab import CYCLES, Lab
-from bitline.repro.comparison import Comparison, Measured, Settings, compared, folder_of, keep, row_of
+from bitline.repro.comparison import Comparison, Measured, Settings, held, keep, wanted_of
 
 Numbers = dict[str, float]
 Make = Callable[[Lab, Settings], Numbers]
@@ -346,17 +345,10 @@ def reproduce(figures: Iterable[str], settings: Settings) -> list[Comparison]:
         UsageError: There is no such figure.
         OSError: A file cannot be written.
     """
-    wanted = list(dict.fromkeys(figures))
-    for name in wanted:
-        if name not in FIGURES:
-            raise UsageError(f"there is no figure {name}; there are {', '.join(FIGURES)}")
+    wanted = wanted_of(figures, FIGURES)
     settings.out.mkdir(parents=True, exist_ok=True)
     lab = Lab(settings.progress, quick=settings.quick)
     measured: Numbers = {}
     for make in dict.fromkeys(FIGURES[name] for name in wanted):
         measured |= make(lab, settings)
-    folders = {folder_of(name) for name in wanted}
-    known = [number for number in settings.known if number.figure in folders]
-    found = list(compared(known, {key: Measured(value) for key, value in measured.items()}))
-    keep(settings.out / "table.parquet", [row_of(comparison) for comparison in found])
-    return found
+    return held(wanted, settings, {key: Measured(value) for key, value in measured.items()})

@@ -28,6 +28,7 @@ from bitline.repro.flash_cosmos.chips import Chart
 from bitline.repro.flash_cosmos.ratios import METRICS, NAMES, by_input, ratios
 from bitline.repro.flash_cosmos.runs import Point
 from bitline.repro.flash_cosmos.timelines import SHOWN, Traced
+from bitline.repro.marks import PUBLISHED_MARK
 from bitline.timeline import Lane
 
 with needed_for("figures"):
@@ -114,18 +115,7 @@ def _key(metric: str, scope: str, other: Platform) -> str:
 
 def _published(label: str = "published") -> Line2D:
     """The mark of published numbers, for a legend."""
-    return Line2D([], [], **_MARK, label=label)
-
-
-#: How a published number is drawn: over whatever is measured, and told from it without colour.
-_MARK: dict[str, Any] = {
-    "color": BLACK,
-    "marker": "D",
-    "linestyle": "none",
-    "markersize": 4.2,
-    "markerfacecolor": "white",
-    "markeredgewidth": 1.1,
-}
+    return Line2D([], [], **PUBLISHED_MARK, label=label)
 
 
 def _others() -> list[Platform]:
@@ -164,7 +154,7 @@ def _groups(
                 color=INK,
             )
             if mark is not None:
-                axes.plot([middle], [mark], **_MARK, zorder=4)
+                axes.plot([middle], [mark], **PUBLISHED_MARK, zorder=4)
     axes.set_xticks(range(len(heights)), list(heights))
     axes.set_xlim(-0.7, len(heights) - 0.3)
     axes.set_title(title)
@@ -242,11 +232,12 @@ def curves(path: Path, chart: Chart, known: Known) -> None:
         for mark in marks:
             across, up = mark.at(known[mark.key])
             shape: dict[str, Any] = {"marker": "v"} if mark.bound else {}
-            axes.plot([across], [up], **{**_MARK, **shape}, zorder=4)
+            axes.plot([across], [up], **{**PUBLISHED_MARK, **shape}, zorder=4)
         handles += [_published()] if any(not mark.bound for mark in marks) else []
         bounds = [mark for mark in marks if mark.bound]
         handles += [
-            Line2D([], [], **{**_MARK, "marker": "v"}, label=f"published: {mark.words}") for mark in bounds
+            Line2D([], [], **{**PUBLISHED_MARK, "marker": "v"}, label=f"published: {mark.words}")
+            for mark in bounds
         ]
         if chart.log:
             axes.set_yscale("log")

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 
-from bitline.errors import UsageError
-from bitline.repro.comparison import Comparison, Measured, Settings, compared, folder_of, keep, row_of
+from bitline.repro.comparison import Comparison, Measured, Settings, held, keep, wanted_of
 from bitline.repro.flash_cosmos import chips, placements, plots
 from bitline.repro.flash_cosmos.assumptions import assumptions
 from bitline.repro.flash_cosmos.chips import Chart
@@ -163,18 +162,12 @@ def reproduce(figures: Iterable[str], settings: Settings) -> list[Comparison]:
         UsageError: There is no such figure.
         OSError: A file cannot be written.
     """
-    wanted = list(dict.fromkeys(figures))
-    for name in wanted:
-        if name not in FIGURES:
-            raise UsageError(f"there is no figure {name}; there are {', '.join(FIGURES)}")
+    wanted = wanted_of(figures, FIGURES)
     settings.out.mkdir(parents=True, exist_ok=True)
     measured: dict[str, Measured] = {}
     for make in dict.fromkeys(FIGURES[name] for name in wanted):
         measured |= make(settings)
-    folders = {folder_of(name) for name in wanted}
-    found = list(compared([number for number in settings.known if number.figure in folders], measured))
-    keep(settings.out / "table.parquet", [row_of(comparison) for comparison in found])
-    return found
+    return held(wanted, settings, measured)
 
 
 def lean(figures: Iterable[str], settings: Settings) -> list[Moved]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from bitline.extras import needed_for
 from bitline.figures import BLACK, COLUMN, WIDTH, drawing, dress, legend, log_ticks, look, percent_ticks
+from bitline.repro.marks import PUBLISHED_MARK
 from bitline.repro.txisc.applications import COMPARED, Run
 from bitline.repro.txisc.bandwidth import ARCHITECTURES, Point, own_work, ratios
 
@@ -16,15 +17,6 @@ with needed_for("figures"):
 #: Published values by key.
 Known = Mapping[str, float]
 
-#: How a published number is drawn: over whatever is measured, and told from it without colour.
-_MARK: dict[str, Any] = {
-    "color": BLACK,
-    "marker": "D",
-    "linestyle": "none",
-    "markersize": 4.2,
-    "markerfacecolor": "white",
-    "markeredgewidth": 1.1,
-}
 #: Lines that lie on one another stay told apart: one within the other.
 _SIZES = {"TxISC": 2.5, "FileISC": 5.5, "BlockISC": 8.5}
 _EMULATED = {True: "with flash emulation", False: "without flash times"}
@@ -80,12 +72,12 @@ def overheads(path: Path, points: Sequence[Point], known: Known, *, quick: bool)
         panels[0].yaxis.set_major_formatter("{x:.2%}")
         panels[0].set_ylabel("Of FileISC's bandwidth")
         said = [known[key] for key in ("figure03.direct_file_100", "figure03.direct_file_50") if key in known]
-        panels[1].plot([1] * len(said), said, **_MARK, zorder=4)
+        panels[1].plot([1] * len(said), said, **PUBLISHED_MARK, zorder=4)
         if "figure03.emulated_file" in known:
             panels[0].axhline(known["figure03.emulated_file"], color=BLACK, linestyle=":", linewidth=1)
         handles = list(panels[0].get_legend_handles_labels()[0])
         handles.append(Line2D([], [], color=BLACK, linestyle=":", label="published: at least"))
-        handles.append(Line2D([], [], **_MARK, label="published: 0 and 50 % reads"))
+        handles.append(Line2D([], [], **PUBLISHED_MARK, label="published: 0 and 50 % reads"))
         legend(figure, handles, columns=4)
 
 
@@ -130,12 +122,12 @@ def shares(path: Path, runs: Sequence[Run], known: Known, *, quick: bool) -> Non
         for place, run in enumerate(runs):
             key = f"figure05.io_{run.example}"
             if key in known and run.architecture == "TxISC":
-                axes.plot([place], [known[key] / 100], **_MARK, zorder=4)
+                axes.plot([place], [known[key] / 100], **PUBLISHED_MARK, zorder=4)
         axes.set_xticks(range(len(runs)), labels, fontsize=6)
         axes.set(ylabel="Of the time", ylim=(0, 1))
         percent_ticks(axes.yaxis)
         dress(axes, grid="y")
-        said = Line2D([], [], **_MARK, label="published (I/O)")
+        said = Line2D([], [], **PUBLISHED_MARK, label="published (I/O)")
         legend(figure, [*axes.get_legend_handles_labels()[0], said])
 
 
@@ -150,7 +142,7 @@ def memory(path: Path, shares: Mapping[str, float], known: Known) -> None:
         bars = axes.bar(range(len(shares)), list(shares.values()), 0.5, **look(0).area(), label="measured")
         axes.bar_label(bars, [f"{one:.3f} %" for one in shares.values()], padding=2)
         said = [known[f"section52.{name}"] for name in shares if f"section52.{name}" in known]
-        axes.plot(range(len(said)), said, **_MARK, label="published", zorder=4)
+        axes.plot(range(len(said)), said, **PUBLISHED_MARK, label="published", zorder=4)
         axes.set_xticks(range(len(shares)), [f"{name} writes" for name in shares])
         axes.set(ylabel="Of the data written (%)", yscale="log", ylim=(5e-4, 1))
         log_ticks(axes.yaxis)

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 
-from bitline.errors import UsageError
-from bitline.repro.comparison import Comparison, Measured, Settings, compared, folder_of, keep, row_of
+from bitline.repro.comparison import Comparison, Measured, Settings, held, keep, wanted_of
 from bitline.repro.txisc import applications, bandwidth, memory, plots
 
 Numbers = dict[str, float]
@@ -110,16 +109,9 @@ def reproduce(figures: Iterable[str], settings: Settings) -> list[Comparison]:
         UsageError: There is no such figure, or no C compiler.
         OSError: A file cannot be written.
     """
-    wanted = list(dict.fromkeys(figures))
-    for name in wanted:
-        if name not in FIGURES:
-            raise UsageError(f"there is no figure {name}; there are {', '.join(FIGURES)}")
+    wanted = wanted_of(figures, FIGURES)
     settings.out.mkdir(parents=True, exist_ok=True)
     measured: Numbers = {}
     for make in dict.fromkeys(FIGURES[name] for name in wanted):
         measured |= make(settings)
-    folders = {folder_of(name) for name in wanted}
-    known = [number for number in settings.known if number.figure in folders]
-    found = list(compared(known, {key: Measured(value) for key, value in measured.items()}))
-    keep(settings.out / "table.parquet", [row_of(comparison) for comparison in found])
-    return found
+    return held(wanted, settings, {key: Measured(value) for key, value in measured.items()})

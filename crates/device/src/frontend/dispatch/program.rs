@@ -4,7 +4,7 @@
 use media::core::Work;
 use media::link::Carries;
 use nvme::command::ExecuteProgram;
-use nvme::task::{Isolation, Outcome, Request};
+use nvme::task::{Outcome, Request};
 use nvme::{Lba, Status};
 
 use crate::frontend::Controller;
@@ -12,7 +12,7 @@ use crate::frontend::answer::Answer;
 use crate::frontend::namespace::Namespace;
 use crate::programs::{ProgramId, RunRequest};
 use crate::schedule::Origin;
-use crate::{task, tx};
+use crate::tx;
 
 impl Controller {
     pub(in crate::frontend) async fn execute_program(
@@ -68,20 +68,9 @@ impl Controller {
             file.map_err(|_| Status::INVALID_FIELD)
         });
         Ok(RunRequest {
-            isolation: match request.isolation {
-                Isolation::Snapshot => tx::Isolation::Snapshot,
-                Isolation::Serializable => tx::Isolation::Serializable,
-                Isolation::File => tx::Isolation::File,
-                Isolation::Block => tx::Isolation::Block,
-            },
+            isolation: request.isolation,
             retries: request.retries,
-            limits: task::Limits {
-                memory_bytes: request.limits.memory_bytes,
-                cycles: request.limits.cycles,
-                log_bytes: request.limits.log_bytes,
-                return_bytes: request.limits.return_bytes,
-                tickets: request.limits.tickets,
-            },
+            limits: request.limits,
             files: files.collect::<Result<_, Status>>()?,
             arguments: request.arguments,
         })

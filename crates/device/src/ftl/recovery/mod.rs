@@ -66,8 +66,8 @@ impl Ftl {
         match &root {
             Some(found) => ftl.rebuild_from_root(&scanner, found).await,
             None => {
-                let records = scanner.scan.borrow().records.clone();
-                ftl.rebuild_journal(&scanner, records).await;
+                let facts = scanner.scan.borrow().facts();
+                ftl.rebuild_journal(&scanner, facts).await;
                 ftl.judge_transactions(&scanner);
                 let records = scanner.scan.borrow().records.clone();
                 ftl.rebuild_mapping(&records);

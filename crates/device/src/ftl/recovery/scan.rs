@@ -244,6 +244,14 @@ impl Scanner {
 }
 
 impl Scan {
+    /// The records of pages of the journal.
+    pub(super) fn facts(&self) -> Vec<(UnitAddress, Record)> {
+        let of_journal = |(_, record): &&(UnitAddress, Record)| {
+            matches!(record.content, Content::Journal { .. })
+        };
+        self.records.iter().filter(of_journal).copied().collect()
+    }
+
     /// The blocks that hold placed pages, or such that were lent.
     pub(super) fn compute_blocks(&self, geometry: &Geometry, unit: MappingUnit) -> Vec<Found> {
         let mut blocks: BTreeMap<BlockId, Found> = BTreeMap::new();

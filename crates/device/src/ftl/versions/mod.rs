@@ -238,12 +238,8 @@ impl Ftl {
     }
 
     /// Entries of tentative and of former pages.
-    pub fn version_entries(&self) -> (usize, usize) {
-        let versions = &self.versions;
-        (
-            versions.tentative.borrow().len(),
-            versions.formers.borrow().len(),
-        )
+    pub fn version_entries(&self) -> u64 {
+        self.versions.entries().0
     }
 
     /// A transaction ends: what is tentative of it is not needed any more, nor is what nobody else sees.

@@ -2,12 +2,11 @@
 
 use std::ops::Range;
 
-use sim::resource::{Access, RangeGuard};
-
 use super::undone::STATE;
 use super::{SnapshotId, VersionError};
 use crate::ftl::mapping::Mapping;
-use crate::ftl::{Dump, Ftl, FtlError, Lpn, UnitAddress};
+use crate::ftl::ranges::{merged, runs};
+use crate::ftl::{Dump, Ftl, FtlError, Lpn};
 use crate::planted::{Bug, is_planted};
 
 /// Ranges that are locked one by one; more are locked as one with what is between them.
@@ -40,15 +39,20 @@ impl Ftl {
             self.versions.ended.next().await;
         }
         self.versions.number(id)?;
-        let written: Vec<u32> = self.deltas(id).into_iter().map(|(lpn, _)| lpn).collect();
+        let written: Vec<u32> = self
+            .versions
+            .deltas(id)
+            .into_iter()
+            .map(|(lpn, _)| lpn)
+            .collect();
         if self.is_cached {
             for lpn in &written {
                 self.entry_for_write(Lpn(*lpn)).await?;
             }
         }
-        let mut pages = ranges_of(&written);
+        let mut pages: Vec<Range<u32>> = runs(&written).collect();
         pages.extend(read.iter().cloned());
-        let lock = self.lock_versions(pages.clone()).await;
+        let lock = self.lock_all(&to_lock(pages.clone())).await;
         let number = self.versions.number(id)?;
         if !is_planted(Bug::CommitIgnoresConflicts) {
             let mut pages = pages.iter();
@@ -71,53 +75,9 @@ impl Ftl {
         Ok(())
     }
 
-    /// Waits until nobody else writes any of `pages`.
-    async fn lock_versions(&self, mut pages: Vec<Range<u32>>) -> RangeGuard<'_> {
-        pages.sort_unstable_by_key(|pages| pages.start);
-        if pages.len() > RANGES_MAX {
-            let end = pages.iter().map(|pages| pages.end).max().unwrap_or(0);
-            pages[0].end = end;
-            pages.truncate(1);
-        }
-        let mut merged: Vec<Range<u64>> = Vec::new();
-        for pages in pages {
-            let (start, end) = (u64::from(pages.start), u64::from(pages.end));
-            match merged.last_mut().filter(|last| last.end >= start) {
-                Some(last) => last.end = last.end.max(end),
-                None => merged.push(start..end),
-            }
-        }
-        let ranges = merged.into_iter().map(|range| (range, Access::Exclusive));
-        self.locks.lock_all(ranges).await
-    }
-
-    /// How many pages a transaction has taken to write.
-    pub fn pages_taken(&self, id: SnapshotId) -> u64 {
-        self.deltas(id).len() as u64
-    }
-
-    /// The tentative pages of a transaction, ascending.
-    fn deltas(&self, id: SnapshotId) -> Vec<(u32, Option<UnitAddress>)> {
-        let tentative = self.versions.tentative.borrow();
-        self.versions.with(id, |open| {
-            let all = open
-                .pages
-                .iter()
-                .flat_map(|pages| tentative.range(pages.clone()));
-            let own = all.filter(|(_, delta)| delta.by == id);
-            own.map(|(lpn, delta)| (*lpn, delta.at)).collect()
-        })
-    }
-
     /// Has everybody see what a transaction wrote.
     fn switch(&self, id: SnapshotId, number: u64, switched: impl Fn(Lpn)) {
-        let mut deltas = self.deltas(id);
-        {
-            let mut tentative = self.versions.tentative.borrow_mut();
-            deltas.iter().for_each(|(lpn, _)| {
-                tentative.remove(lpn);
-            });
-        }
+        let mut deltas = self.take_deltas(id);
         self.versions.undone.borrow_mut().commit(number);
         if is_planted(Bug::CommitLeavesOutAPage) && deltas.len() > 1 {
             deltas.pop();
@@ -181,8 +141,12 @@ impl Ftl {
     }
 }
 
-/// Pages as ranges.
-fn ranges_of(pages: &[u32]) -> Vec<Range<u32>> {
-    let runs = pages.chunk_by(|page, next| page + 1 == *next);
-    runs.map(|run| run[0]..run[run.len() - 1] + 1).collect()
+/// Ranges to lock: all of `pages` as one with what is between them, if there are too many.
+fn to_lock(pages: Vec<Range<u32>>) -> Vec<Range<u32>> {
+    let mut pages = merged(pages);
+    if pages.len() > RANGES_MAX {
+        pages[0].end = pages[pages.len() - 1].end;
+        pages.truncate(1);
+    }
+    pages
 }

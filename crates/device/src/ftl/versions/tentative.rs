@@ -5,7 +5,6 @@ use std::ops::Range;
 use super::{SnapshotId, TENTATIVE, VersionError, Versions};
 use crate::ftl::blocks::Stream;
 use crate::ftl::holds::Holds;
-use crate::ftl::spare::Content;
 use crate::ftl::unit::Slots;
 use crate::ftl::{Ftl, Lpn, PageSlice, UnitAddress};
 use crate::planted::{Bug, is_planted};
@@ -113,15 +112,8 @@ impl Ftl {
         };
         let (lead, version) = (units[0], TENTATIVE | number);
         self.count(|counts| counts.tentative_page_writes += 1);
-        let record = (!self.unit.is_page()).then(|| self.record_buffer());
-        let holds = match &record {
-            None => Holds::Page(Content::Data(lead.lpn), version),
-            Some(record) => Holds::Units {
-                units,
-                version,
-                record,
-            },
-        };
+        let record = self.record_buffer();
+        let holds = Holds::data(units, version, record.as_ref());
         let bytes = units.iter().map(|unit| unit.bytes).sum();
         let preferred = self.plane_for(lead.lpn);
         let programmed = self
@@ -196,20 +188,41 @@ impl Ftl {
 
     /// What is tentative of a transaction is not needed any more.
     pub(super) fn give_up_tentative(&self, id: SnapshotId) {
-        let pages = self.versions.with(id, |open| open.pages.clone());
-        let mut needless: Vec<UnitAddress> = Vec::new();
-        {
-            let mut tentative = self.versions.tentative.borrow_mut();
-            for pages in pages {
-                let own = tentative.range(pages);
-                let own = own.filter(|(_, delta)| delta.by == id);
-                let own: Vec<u32> = own.map(|(lpn, _)| *lpn).collect();
-                for lpn in own {
-                    needless.extend(tentative.remove(&lpn).and_then(|delta| delta.at));
-                }
-            }
-        }
-        needless.into_iter().for_each(|unit| self.forget(unit));
+        let needless = self.take_deltas(id).into_iter();
+        needless
+            .filter_map(|(_, at)| at)
+            .for_each(|unit| self.forget(unit));
+    }
+
+    /// The tentative pages of a transaction, ascending, which are none from now on.
+    pub(super) fn take_deltas(&self, id: SnapshotId) -> Vec<(u32, Option<UnitAddress>)> {
+        let deltas = self.versions.deltas(id);
+        let mut tentative = self.versions.tentative.borrow_mut();
+        deltas.iter().for_each(|(lpn, _)| {
+            tentative.remove(lpn);
+        });
+        drop(tentative);
+        deltas
+    }
+
+    /// How many pages a transaction has taken to write.
+    pub fn pages_taken(&self, id: SnapshotId) -> u64 {
+        self.versions.deltas(id).len() as u64
+    }
+}
+
+impl Versions {
+    /// The tentative pages of a transaction, ascending.
+    pub(super) fn deltas(&self, id: SnapshotId) -> Vec<(u32, Option<UnitAddress>)> {
+        let tentative = self.tentative.borrow();
+        self.with(id, |open| {
+            let all = open
+                .pages
+                .iter()
+                .flat_map(|pages| tentative.range(pages.clone()));
+            let own = all.filter(|(_, delta)| delta.by == id);
+            own.map(|(lpn, delta)| (*lpn, delta.at)).collect()
+        })
     }
 }
 

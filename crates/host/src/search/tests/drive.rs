@@ -3,18 +3,16 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use nvme::identify::{
-    Cns, ControllerDescription, CopyLimits, IdentifyController, IdentifyNamespace,
-    NamespaceDescription,
-};
+use nvme::identify::Cns;
 use nvme::{
-    AdminCommand, CommandId, CompletionEntry, ControllerId, DataPointer, HostMemory, IoCommand,
-    QueueId, SearchCommand, Status, SubmissionEntry,
+    AdminCommand, CommandId, CompletionEntry, DataPointer, HostMemory, IoCommand, QueueId,
+    SearchCommand, Status, SubmissionEntry,
 };
 use zerocopy::IntoBytes;
 
 use super::model::Model;
 use crate::buffer::Memory;
+use crate::described;
 use crate::error::Error;
 use crate::transport::Transport;
 
@@ -68,8 +66,8 @@ impl Transport for LookupDrive {
             panic!("nothing else is asked");
         };
         let page = match identify.cns {
-            Cns::Namespace => namespace().as_bytes().to_vec(),
-            Cns::Controller => controller().as_bytes().to_vec(),
+            Cns::Namespace => described::namespace(2048, 1).as_bytes().to_vec(),
+            Cns::Controller => described::controller("names", 2048).as_bytes().to_vec(),
             other => panic!("nobody asks for {other:?}"),
         };
         let DataPointer::Sgl { address, .. } = identify.data else {
@@ -134,50 +132,4 @@ fn completed(answer: Result<(u32, u32), Status>) -> CompletionEntry {
     entry.dw0.set(dw0);
     entry.dw1.set(dw1);
     entry
-}
-
-fn namespace() -> IdentifyNamespace {
-    IdentifyNamespace::new(&NamespaceDescription {
-        block_bytes: 512,
-        block_bytes_max: 4096,
-        capacity_bytes: 1 << 20,
-        format_left_percent: 0,
-        copy: CopyLimits {
-            range_blocks: 1,
-            blocks: 1,
-            ranges: 1,
-        },
-        blocks: 2048,
-        allocated_blocks: 0,
-        preferred_write_blocks: 2,
-        unit_blocks: 1,
-        nguid: [0; 16],
-        eui64: [0; 8],
-    })
-}
-
-/// Transfers are at most 8 KiB.
-fn controller() -> IdentifyController {
-    IdentifyController::new(&ControllerDescription {
-        serial_number: "1".into(),
-        model_number: "names".into(),
-        firmware_revision: "1".into(),
-        subsystem_name: "nqn.2014-08.org.nvmexpress:names".into(),
-        controller: ControllerId::new(0),
-        max_data_transfer: 1,
-        capacity_bytes: 1 << 20,
-        namespaces: 1,
-        max_commands: 0,
-        optional_commands: 0,
-        volatile_write_cache: true,
-        atomic_blocks: 1,
-        abort_limit: 1,
-        async_event_limit: 1,
-        error_log_entries: 1,
-        arbitration_burst: 0,
-        warning_temperature: 0,
-        critical_temperature: 0,
-        sanitize: 0,
-        max_power_mw: 0,
-    })
 }

@@ -7,23 +7,21 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use nvme::command::{DatasetRange, ReadWrite};
-use nvme::identify::{
-    Cns, ControllerDescription, CopyLimits, IdentifyController, IdentifyNamespace,
-    NamespaceDescription,
-};
+use nvme::identify::Cns;
 use nvme::{
-    AdminCommand, CommandId, CompletionEntry, ControllerId, DataPointer, HostMemory, IoCommand,
-    QueueId, SearchCommand, Status, SubmissionEntry,
+    AdminCommand, CommandId, CompletionEntry, DataPointer, HostMemory, IoCommand, QueueId,
+    SearchCommand, Status, SubmissionEntry,
 };
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::Random;
 use crate::buffer::Memory;
+use crate::described;
 use crate::error::Error;
 use crate::search::tests::model::Model;
 use crate::transport::Transport;
 
-pub(super) const BLOCK_BYTES: usize = 512;
+pub(super) const BLOCK_BYTES: usize = described::BLOCK_BYTES as usize;
 pub(super) const PAGE_BLOCKS: u64 = 2;
 pub(super) const BLOCKS: u64 = 160;
 
@@ -214,8 +212,10 @@ impl MemoryDrive {
             panic!("a volume asks to identify and nothing else");
         };
         let page = match identify.cns {
-            Cns::Namespace => namespace().as_bytes().to_vec(),
-            Cns::Controller => controller().as_bytes().to_vec(),
+            Cns::Namespace => described::namespace(BLOCKS, PAGE_BLOCKS as u16)
+                .as_bytes()
+                .to_vec(),
+            Cns::Controller => described::controller("memory", BLOCKS).as_bytes().to_vec(),
             other => panic!("nobody asks for {other:?}"),
         };
         (page, identify.data)
@@ -388,50 +388,4 @@ fn place(data: DataPointer) -> (u64, u64) {
         DataPointer::Sgl { address, length } => (address, u64::from(length)),
         DataPointer::Prp { .. } => panic!("the library sends SGLs"),
     }
-}
-
-fn namespace() -> IdentifyNamespace {
-    IdentifyNamespace::new(&NamespaceDescription {
-        block_bytes: BLOCK_BYTES as u32,
-        block_bytes_max: 4096,
-        capacity_bytes: BLOCKS * BLOCK_BYTES as u64,
-        format_left_percent: 0,
-        copy: CopyLimits {
-            range_blocks: 1,
-            blocks: 1,
-            ranges: 1,
-        },
-        blocks: BLOCKS,
-        allocated_blocks: 0,
-        preferred_write_blocks: PAGE_BLOCKS as u16,
-        unit_blocks: PAGE_BLOCKS as u16,
-        nguid: [0; 16],
-        eui64: [0; 8],
-    })
-}
-
-/// Transfers are at most 8 KiB, so that a commit of nine pages takes two commands.
-fn controller() -> IdentifyController {
-    IdentifyController::new(&ControllerDescription {
-        serial_number: "1".into(),
-        model_number: "memory".into(),
-        firmware_revision: "1".into(),
-        subsystem_name: "nqn.2014-08.org.nvmexpress:memory".into(),
-        controller: ControllerId::new(0),
-        max_data_transfer: 1,
-        capacity_bytes: BLOCKS * BLOCK_BYTES as u64,
-        namespaces: 1,
-        max_commands: 0,
-        optional_commands: 0,
-        volatile_write_cache: true,
-        atomic_blocks: 1,
-        abort_limit: 1,
-        async_event_limit: 1,
-        error_log_entries: 1,
-        arbitration_burst: 0,
-        warning_temperature: 0,
-        critical_temperature: 0,
-        sanitize: 0,
-        max_power_mw: 0,
-    })
 }

@@ -339,24 +339,17 @@ impl Ftl {
                     self.unit_moved(Lpn(lpn.0 + slot), from, to);
                 }
                 self.blocks.borrow_mut().set_inverse(new, placement.inverse);
-                return self.blocks.borrow_mut().invalidate_page(old);
             }
-            _ => {}
-        }
-        let mut mapping = self.mapping.borrow_mut();
-        match record.content {
-            Content::Data(_) | Content::Placed { .. } => {}
             Content::Temporary | Content::Search { .. } => {
                 unreachable!("what is lent is not collected")
             }
             Content::Mapping { number, .. } => {
-                if let Some(pages) = &mut mapping.pages {
-                    pages.moved(number, old, new);
-                }
+                self.with_pages(|pages| pages.moved(number, old, new));
             }
             Content::Root { .. } => unreachable!("blocks of roots are not collected"),
             Content::Journal { .. } => self.facts.borrow_mut().moved(record.version, old, new),
             Content::Tombstone { start, count } => {
+                let mut mapping = self.mapping.borrow_mut();
                 for lpn in (start.0..start.0 + count).map(Lpn) {
                     if mapping.get(lpn) == Mapping::Tombstone(old) {
                         mapping.set(lpn, Mapping::Tombstone(new));
@@ -368,7 +361,6 @@ impl Ftl {
                 }
             }
         }
-        drop(mapping);
         self.blocks.borrow_mut().invalidate_page(old);
     }
 

@@ -20,10 +20,9 @@ use media::nand::{BlockId, PageAddress, PlaneId};
 use sim::Random;
 
 use super::{Chooser, GcConfig};
-use crate::ftl::Ftl;
-use crate::ftl::UnitAddress;
 use crate::ftl::spare::Record;
 use crate::ftl::unit::Slots;
+use crate::ftl::{Ftl, UnitAddress};
 use crate::memory::{BufferId, Held};
 use crate::schedule::{Fault, Origin};
 use crate::slab::Slab;

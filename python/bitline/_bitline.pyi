@@ -230,6 +230,7 @@ class Tasks:
     ) -> Pending:
         """As `run`, which goes on."""
 
+@final
 class Volume:
     """The named objects of a drive. Extents are runs of logical blocks: first and number.
 

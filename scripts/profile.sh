@@ -26,5 +26,4 @@ rm -rf "$raw"
 scripts/extension.sh "-Cprofile-generate=$raw"
 .venv/bin/python scripts/train.py
 "$merge" merge --sparse -o "$profile" "$raw"
-# What counted is of no use afterwards, and nothing that was built without this profile will be used again.
-rm -rf "$raw" "target/$host"
+rm -rf "$raw"

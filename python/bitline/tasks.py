@@ -28,7 +28,7 @@ Mode: TypeAlias = Literal["r", "w", "rw"]
 Isolation: TypeAlias = Literal["snapshot", "serializable", "file", "block"]
 #: How a run ended.
 Status: TypeAlias = Literal[
-    "committed", "conflict", "failed", "trapped", "rejected", "lost", "faulted", "stopped"
+    "committed", "conflict", "failed", "trapped", "rejected", "lost", "faulted", "stopped", "full"
 ]
 
 #: What is run, objects and whether they may be written, arguments, isolation, retries, limits.

@@ -62,6 +62,9 @@ def run(
     files = dict(_file(text) for text in file or [])
     if len(files) < len(file or []):
         raise UsageError("--file names an object twice")
+    if output is not None:
+        # What cannot be written is better known before a transaction commits.
+        output.open("ab").close()
     with bitline.open(path=image, create=False) as drive:
         result = drive.tasks.run(
             module,

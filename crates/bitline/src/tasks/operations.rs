@@ -97,22 +97,18 @@ impl Host {
     /// # Errors
     /// As [`super::Tasks::run`].
     pub async fn run_program(&self, program: &Program, run: &TaskRun) -> Result<Outcome, Error> {
-        let mut files = Vec::with_capacity(run.files.len());
-        let mut used: Vec<Using<'_>> = Vec::with_capacity(run.files.len());
-        for file in &run.files {
-            let (object, using) = self.use_file(file).await?;
-            files.push(file_of(&object, file.writable));
-            used.push(using);
-        }
+        let (objects, using) = self.use_files(&run.files).await?;
+        let files = objects.iter().zip(&run.files);
+        let files = files.map(|(object, file)| file_of(object, file.writable));
         let request = Request {
             isolation: run.isolation,
             retries: run.retries,
             limits: self.limits_of(&run.limits).await?,
-            files,
+            files: files.collect(),
             arguments: run.arguments.clone(),
         };
         let outcome = self.task_device().run(program.index, &request).await;
-        drop(used);
+        drop(using);
         Ok(outcome?)
     }
 
@@ -134,46 +130,27 @@ impl Host {
         self.run_program(&program, run).await
     }
 
-    /// An object that a run may work on, which stays where it is until the second of both is dropped.
-    async fn use_file(&self, file: &TaskFile) -> Result<(Object, Using<'_>), Error> {
-        let (object, using) = match file.name.split_once('/') {
-            Some((group, vector)) if self.object(&file.name).await?.is_none() => {
-                self.use_vector(group, vector).await?
-            }
-            _ => self.use_object(&file.name).await?,
+    /// The objects of a run, which stay where they are until the second of both is dropped. All are taken at once, so that
+    /// nobody who has one of them waits for another.
+    async fn use_files(
+        &self,
+        files: &[TaskFile],
+    ) -> Result<(Vec<Object>, Option<Using<'_>>), Error> {
+        let Some(first) = files.first() else {
+            return Ok((Vec::new(), None));
         };
-        match object.content.kind() {
-            found @ (Kind::Group | Kind::Store) => Err(VolumeError::WrongKind {
-                name: file.name.clone(),
-                found,
-                wanted: Kind::File,
-            }
-            .into()),
-            _ => Ok((object, using)),
-        }
-    }
-
-    /// A vector of a group, by its name or its number, likewise.
-    async fn use_vector(&self, group: &str, name: &str) -> Result<(Object, Using<'_>), Error> {
-        let missing = || not_found(&format!("{group}/{name}"));
         loop {
             let look = async |volume: &mut DriveVolume| {
-                let of = volume.named(group).ok_or_else(missing)?;
-                let numbered = name
-                    .parse()
-                    .ok()
-                    .and_then(|number| volume.numbered(of.id, number));
-                let vector = volume
-                    .vector(of.id, name)
-                    .or(numbered)
-                    .ok_or_else(missing)?;
-                let using = self.mount.uses.begin(vec![vector.id.get()]);
-                Ok(using.map(|using| (vector, using)))
+                let objects = files.iter().map(|file| object_of(volume, &file.name));
+                let objects = objects.collect::<Result<Vec<_>, VolumeError>>()?;
+                let numbers = objects.iter().map(|object| object.id.get()).collect();
+                let using = self.mount.uses.begin(numbers);
+                Ok(using.map(|using| (objects, Some(using))))
             };
             match self.mount.with(self, Absent::Leave, look).await? {
                 Some(Some(used)) => return Ok(used),
                 Some(None) => self.mount.uses.changed().await,
-                None => return Err(missing().into()),
+                None => return Err(not_found(&first.name).into()),
             }
         }
     }
@@ -198,6 +175,26 @@ impl Host {
             ),
             ..*asked
         })
+    }
+}
+
+/// The object of a run's file; of `group/vector`, if nothing is called so, the vector of this name or number.
+fn object_of(volume: &DriveVolume, name: &str) -> Result<Object, VolumeError> {
+    let vector = || {
+        let (group, vector) = name.split_once('/')?;
+        let of = volume.named(group)?;
+        let numbered = || volume.numbered(of.id, vector.parse().ok()?);
+        volume.vector(of.id, vector).or_else(numbered)
+    };
+    let found = volume.named(name).or_else(vector);
+    let object = found.ok_or_else(|| not_found(name))?;
+    match object.content.kind() {
+        found @ (Kind::Group | Kind::Store) => Err(VolumeError::WrongKind {
+            name: name.to_owned(),
+            found,
+            wanted: Kind::File,
+        }),
+        _ => Ok(object),
     }
 }
 

@@ -85,6 +85,22 @@ fn what_does_not_end_well_leaves_nothing() {
 }
 
 #[test]
+fn who_writes_more_than_there_is_room_for_is_told_so() {
+    let mut drive = drive(&[("tx.delta_bytes", "96")]);
+    write_file(&mut drive, "from", &[1; 5 * 4096]);
+    write_file(&mut drive, "to", &[0; 5 * 4096]);
+    let files = vec![TaskFile::read("from"), TaskFile::write("to")];
+    let outcome = run(&mut drive, &copy(), &TaskRun::of(files));
+    assert_eq!(outcome.ended, Ended::Full, "{}", outcome.reason);
+    assert!(
+        outcome.reason.contains("tx.delta_bytes"),
+        "{}",
+        outcome.reason
+    );
+    assert_eq!(drive.volume().read("to").expect("there"), [0; 5 * 4096]);
+}
+
+#[test]
 fn a_run_that_goes_on_for_ever_is_stopped() {
     let mut drive = drive(&[]);
     let limits = TaskLimits {

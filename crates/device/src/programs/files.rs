@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use crate::ftl::VersionError;
+use crate::ftl::{Lpn, VersionError};
 use crate::task::{Data, FileError, Files, LocalBoxFuture};
 use crate::tx::{Transaction, TxError};
 
@@ -40,7 +40,7 @@ impl Files for TransactionFiles {
     ) -> LocalBoxFuture<'a, Result<Data, FileError>> {
         Box::pin(async move {
             let read = self.transaction.read(file, offset, bytes).await;
-            let read = read.map_err(told)?;
+            let read = read.map_err(|error| told(&error, &self.transaction))?;
             Ok(match self.has_data {
                 true => Data::Bytes(read),
                 false => Data::Untold(read.len() as u32),
@@ -61,17 +61,42 @@ impl Files for TransactionFiles {
                 Data::Untold(_) => None,
             };
             let written = self.transaction.write(file, offset, bytes, known).await;
-            written.map_err(told)
+            written.map_err(|error| told(&error, &self.transaction))
         })
     }
 }
 
 /// What a run ends with whose transaction failed so.
-pub(super) fn told(error: TxError) -> FileError {
-    let reason = error.to_string();
+pub(super) fn told(error: &TxError, transaction: &Transaction) -> FileError {
+    let reason = match error {
+        TxError::Version(VersionError::Conflict(page)) => {
+            located(transaction, *page).map(|place| {
+                format!("{place} were changed by somebody else since the transaction began")
+            })
+        }
+        TxError::Version(VersionError::Taken(page)) => located(transaction, *page).map(|place| {
+            format!("another transaction, which is still open, has written to {place}")
+        }),
+        _ => None,
+    };
+    failed(error, reason.unwrap_or_else(|| error.to_string()))
+}
+
+/// What a run ends with, for this reason.
+pub(super) fn failed(error: &TxError, reason: String) -> FileError {
     match error {
         TxError::Version(VersionError::Lost) => FileError::Lost { reason },
         error if error.is_conflict() => FileError::Conflict { reason },
+        error if error.is_full() => FileError::Full { reason },
         _ => FileError::Device { reason },
     }
+}
+
+/// Where a page is, as who registered the files knows it.
+fn located(transaction: &Transaction, page: Lpn) -> Option<String> {
+    let (file, bytes) = transaction.bytes_of(page)?;
+    Some(format!(
+        "bytes {} to {} of file {file}",
+        bytes.start, bytes.end
+    ))
 }

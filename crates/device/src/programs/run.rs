@@ -8,7 +8,7 @@ use sim::resource::Semaphore;
 use sim::{Either, Span, select};
 use std::cell::Cell;
 
-use super::files::{TransactionFiles, told};
+use super::files::{TransactionFiles, failed, told};
 use super::{ProgramId, Programs, Runs};
 use crate::schedule::Origin;
 use crate::task::{self, FileError, Files, Limits, Program, Run};
@@ -131,22 +131,23 @@ impl Programs {
         limits: Limits,
         origin: Origin,
     ) -> Attempt {
+        let stopped = || Attempt::without_value(Ended::Stopped, STOPPED.to_owned());
+        // Memory may be there at once.
+        if runs.stopping.get() {
+            return stopped();
+        }
         let memory = self.tasks.reserve(program, &asked.arguments, limits);
         let memory = match select(memory, self.stopped(runs)).await {
             Either::Left(Ok(memory)) => memory,
             Either::Left(Err(reason)) => return Attempt::without_value(Ended::Rejected, reason),
-            Either::Right(()) => {
-                return Attempt::without_value(Ended::Stopped, STOPPED.to_owned());
-            }
+            Either::Right(()) => return stopped(),
         };
         let files = asked.files.clone();
-        let begun = self
-            .transactions
-            .begin(files, asked.isolation, origin)
-            .await;
-        let transaction = match begun {
-            Ok(transaction) => transaction,
-            Err(error) => return Attempt::not_begun(error),
+        let begun = self.transactions.begin(files, asked.isolation, origin);
+        let transaction = match select(begun, self.stopped(runs)).await {
+            Either::Left(Ok(transaction)) => transaction,
+            Either::Left(Err(error)) => return Attempt::not_begun(&error),
+            Either::Right(()) => return stopped(),
         };
         let files: Rc<dyn Files> = Rc::new(TransactionFiles {
             transaction: transaction.clone(),
@@ -159,7 +160,7 @@ impl Programs {
             Either::Left(run) => run,
             Either::Right(()) => {
                 transaction.roll_back();
-                return Attempt::without_value(Ended::Stopped, STOPPED.to_owned());
+                return stopped();
             }
         };
         let mut attempt = Attempt::of(run);
@@ -168,7 +169,7 @@ impl Programs {
             return attempt;
         }
         if let Err(error) = transaction.commit().await {
-            let (ended, reason) = ended_by(&told(error));
+            let (ended, reason) = ended_by(&told(&error, &transaction));
             attempt = Attempt {
                 ended,
                 reason,
@@ -257,8 +258,8 @@ impl Attempt {
         }
     }
 
-    fn not_begun(error: TxError) -> Attempt {
-        let (ended, reason) = ended_by(&told(error));
+    fn not_begun(error: &TxError) -> Attempt {
+        let (ended, reason) = ended_by(&failed(error, error.to_string()));
         Attempt::without_value(ended, reason)
     }
 
@@ -294,6 +295,7 @@ fn ended_by(error: &FileError) -> (Ended, String) {
     let ended = match error {
         FileError::Conflict { .. } => Ended::Conflict,
         FileError::Lost { .. } => Ended::Lost,
+        FileError::Full { .. } => Ended::Full,
         FileError::Device { .. } | FileError::NotOffered => Ended::Faulted,
     };
     (ended, error.to_string())

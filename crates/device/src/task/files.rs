@@ -93,6 +93,12 @@ pub enum FileError {
         /// What, and why.
         reason: String,
     },
+    /// There is no room for what the task writes.
+    #[error("{reason}")]
+    Full {
+        /// Of what there is none.
+        reason: String,
+    },
     /// The drive failed.
     #[error("{reason}")]
     Device {

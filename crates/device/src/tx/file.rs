@@ -107,6 +107,16 @@ impl File {
         let extent = self.starts.partition_point(|start| *start <= number) - 1;
         self.extents[extent].first + (number - self.starts[extent])
     }
+
+    /// Which page of the file a logical page is, if it is one.
+    pub(super) fn number(&self, page: u32) -> Option<u32> {
+        let extents = self.extents.iter().zip(&self.starts);
+        let mut within = extents.filter_map(|(extent, start)| {
+            let number = page.checked_sub(extent.first)?;
+            (number < extent.pages).then_some(start + number)
+        });
+        within.next()
+    }
 }
 
 #[cfg(test)]
@@ -123,6 +133,9 @@ mod tests {
         let file = File::new(extents, 17, true, (4, 50)).expect("a file");
         let pages: Vec<u32> = (0..5).map(|number| file.page(number)).collect();
         assert_eq!(pages, [10, 11, 3, 40, 41]);
+        let numbers: Vec<_> = pages.iter().map(|page| file.number(*page)).collect();
+        assert_eq!(numbers, (0..5).map(Some).collect::<Vec<_>>());
+        assert_eq!(file.number(12), None);
         assert_eq!(file.ranges().collect::<Vec<_>>(), [10..12, 3..4, 40..42]);
     }
 

@@ -91,6 +91,18 @@ impl TxError {
         use VersionError::{Conflict, Lost, Taken};
         matches!(self, TxError::Version(Conflict(_) | Taken(_) | Lost))
     }
+
+    /// Whether there was no room for what it wrote.
+    pub fn is_full(&self) -> bool {
+        use VersionError::{Full, TooManyUndone};
+        match self {
+            TxError::Version(VersionError::Ftl(error)) | TxError::Ftl(error) => {
+                *error == FtlError::NoSpace
+            }
+            TxError::Version(error) => matches!(error, Full | TooManyUndone),
+            _ => false,
+        }
+    }
 }
 
 /// Transactions of a drive.

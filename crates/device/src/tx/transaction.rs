@@ -80,6 +80,16 @@ impl Transaction {
         &self.pages
     }
 
+    /// Which file a logical page belongs to, by number, and the bytes that it has of it.
+    pub(crate) fn bytes_of(&self, page: Lpn) -> Option<(u32, Range<u64>)> {
+        let unit = u64::from(self.owner.unit.bytes());
+        let mut places = (0..).zip(&self.files).filter_map(|(number, file)| {
+            let start = u64::from(file.number(page.0)?) * unit;
+            Some((number, start..file.bytes().min(start + unit)))
+        });
+        places.next()
+    }
+
     /// What names it to the translation layer; none if it is over, or no transaction.
     pub(super) fn transaction(&self) -> Option<SnapshotId> {
         self.id.get().filter(|_| self.isolation.is_transaction())
@@ -145,7 +155,7 @@ impl Transaction {
         let committed = self.try_commit().await;
         self.owner.count(|counts| match &committed {
             Ok(()) => counts.committed += 1,
-            Err(error) if error.is_conflict() => counts.conflicts += 1,
+            Err(error) if error.is_conflict() || self.conflicted.get() => counts.conflicts += 1,
             Err(_) => counts.rolled_back += 1,
         });
         self.end();

@@ -33,6 +33,8 @@ pub enum Ended {
     Faulted,
     /// The drive ended it, for all of its namespace is erased; it left nothing.
     Stopped,
+    /// The drive had no room for what it wrote; it left nothing.
+    Full,
 }
 
 /// What became of a run.
@@ -88,6 +90,7 @@ impl Ended {
             Ended::Lost => 5,
             Ended::Faulted => 6,
             Ended::Stopped => 7,
+            Ended::Full => 8,
         }
     }
 
@@ -102,6 +105,7 @@ impl Ended {
             Ended::Lost => "lost",
             Ended::Faulted => "faulted",
             Ended::Stopped => "stopped",
+            Ended::Full => "full",
         }
     }
 
@@ -115,6 +119,7 @@ impl Ended {
             5 => Ended::Lost,
             6 => Ended::Faulted,
             7 => Ended::Stopped,
+            8 => Ended::Full,
             _ => return None,
         })
     }

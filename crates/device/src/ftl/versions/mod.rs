@@ -58,7 +58,7 @@ pub enum VersionError {
     Lost,
     /// There is no room for what it writes, and nobody to wait for.
     #[error(
-        "there is no room for more tentative pages, and no other transaction whose end would make some"
+        "it has written as many pages as tx.delta_bytes has room for, and no other transaction is open whose end would make some"
     )]
     Full,
     /// Too many transactions were rolled back, and the blocks that hold what they wrote cannot be emptied.

@@ -136,7 +136,8 @@ def compile_task(
         sources: Files in C. Together they define `int isc_task(void)`.
         output: The module's file. It is written only when all went well.
         optimize: What clang's -O takes: 0, 1, 2, 3, s or z.
-        debug: Keep names and lines, for stack traces of tasks that trap.
+        debug: Keep debug information (DWARF), for tools that read modules. A task that traps is told by its
+            function without, too.
         include: Further folders of headers.
         define: Macros, as NAME or NAME=VALUE.
         stack_bytes: The module's stack.

@@ -261,6 +261,10 @@ def _request(
             raise UsageError(f"serializable is a transaction, and isolation = {isolation!r} is none")
         isolation = "serializable"
     what = (task.index, task.identifier) if isinstance(task, Program) else _module(task)
+    if not isinstance(files or {}, Mapping):
+        raise TypeError(f"files are a mapping of names to modes, not {type(files).__name__}")
+    if not isinstance(args, bytes | bytearray | memoryview):
+        raise TypeError(f"args are bytes, not {type(args).__name__}")
     used = [(_name(name), _writes(name, mode)) for name, mode in (files or {}).items()]
     memory, cycles, log_size, value_size, tickets = limits
     checked = (

@@ -156,6 +156,10 @@ def test_what_cannot_be_is_said(drive: Drive) -> None:
         drive.tasks.run(COUNT, {"nothing": "r"})
     with pytest.raises(UsageError, match=r"files\['file'\] = 'x'"):
         drive.tasks.run(COUNT, {"file": "x"})  # type: ignore[dict-item]
+    with pytest.raises(TypeError, match="args are bytes, not int"):
+        drive.tasks.run(COUNT, {"file": "r"}, 8)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="mapping of names to modes, not list"):
+        drive.tasks.run(COUNT, ["file"])  # type: ignore[arg-type]
     with pytest.raises(UsageError, match='isolation = "none"'):
         drive.tasks.run(COUNT, {"file": "r"}, isolation="none")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="is a transaction"):
@@ -167,6 +171,18 @@ def test_what_cannot_be_is_said(drive: Drive) -> None:
     assert "memory" in rejected.reason
     trapped = drive.tasks.run(module(b"\x03\x40\x0c\x00\x0b\x00"), cycles=100_000)
     assert trapped.status == "trapped"
+
+
+def test_an_output_that_cannot_be_written_is_told_before_anything_is(run: Run, tmp_path: Path) -> None:
+    options = [text for key, value in SPACIOUS.items() for text in ("--set", f"{key}={value}")]
+    assert run("image", "create", "an.img", *options).code == 0
+    (tmp_path / "count.wasm").write_bytes(COUNT)
+    (tmp_path / "file.bin").write_bytes(bytes(8))
+    assert run("file", "put", "an.img", "file", "file.bin").code == 0
+    given = ("--image", "an.img", "--file", "file:rw")
+    assert run("task", "run", "count.wasm", *given, "-o", "no/such/folder").code == 2
+    assert run("file", "get", "an.img", "file", "after.bin").code == 0
+    assert (tmp_path / "after.bin").read_bytes() == bytes(8)
 
 
 def test_the_command_line_runs_tasks(run: Run, tmp_path: Path) -> None:

@@ -37,7 +37,9 @@ def cc(
     optimize: Annotated[
         Level, typer.Option("-O", help="How much to optimize, as clang takes it.")
     ] = Level.USUAL,
-    debug: Annotated[bool, typer.Option("-g", help="Keep names and lines for stack traces.")] = False,
+    debug: Annotated[
+        bool, typer.Option("-g", help="Keep debug information (DWARF), for tools that read modules.")
+    ] = False,
     include: Annotated[
         list[Path] | None,
         typer.Option("-I", metavar="FOLDER", help="Look for headers here too; may be repeated."),

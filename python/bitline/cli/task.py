@@ -45,9 +45,6 @@ def run(
         str,
         typer.Option(help="How it is kept apart from others: snapshot, serializable, file or block."),
     ] = "snapshot",
-    retries: Annotated[
-        int, typer.Option(min=0, max=0xFFFF, help="How often it is begun anew after a conflict.")
-    ] = 0,
     memory: Annotated[int, typer.Option(min=0, help="Bytes of memory that it may have; 0: all.")] = 0,
     cycles: Annotated[int, typer.Option(min=0, help="Cycles that it may take; 0: all.")] = 0,
     output: Annotated[
@@ -71,7 +68,6 @@ def run(
             files,
             given,
             isolation=cast("Isolation", isolation),
-            retries=retries,
             memory=memory,
             cycles=cycles,
         )

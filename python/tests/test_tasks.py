@@ -173,10 +173,15 @@ def test_what_cannot_be_is_said(drive: Drive) -> None:
     assert trapped.status == "trapped"
 
 
-def test_an_output_that_cannot_be_written_is_told_before_anything_is(run: Run, tmp_path: Path) -> None:
+def made(run: Run, folder: Path) -> None:
+    """Makes `an.img`, and `count.wasm` beside it."""
     options = [text for key, value in SPACIOUS.items() for text in ("--set", f"{key}={value}")]
     assert run("image", "create", "an.img", *options).code == 0
-    (tmp_path / "count.wasm").write_bytes(COUNT)
+    (folder / "count.wasm").write_bytes(COUNT)
+
+
+def test_an_output_that_cannot_be_written_is_told_before_anything_is(run: Run, tmp_path: Path) -> None:
+    made(run, tmp_path)
     (tmp_path / "file.bin").write_bytes(bytes(8))
     assert run("file", "put", "an.img", "file", "file.bin").code == 0
     given = ("--image", "an.img", "--file", "file:rw")
@@ -186,9 +191,7 @@ def test_an_output_that_cannot_be_written_is_told_before_anything_is(run: Run, t
 
 
 def test_the_command_line_runs_tasks(run: Run, tmp_path: Path) -> None:
-    options = [text for key, value in SPACIOUS.items() for text in ("--set", f"{key}={value}")]
-    assert run("image", "create", "an.img", *options).code == 0
-    (tmp_path / "count.wasm").write_bytes(COUNT)
+    made(run, tmp_path)
     (tmp_path / "fail.wasm").write_bytes(FAIL)
     (tmp_path / "data").write_bytes(b"abcdefgh")
     wasm = str(tmp_path / "count.wasm")

@@ -8,7 +8,7 @@ print(result.status, result.value, result.time)
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -31,9 +31,9 @@ Status: TypeAlias = Literal[
     "committed", "conflict", "failed", "trapped", "rejected", "lost", "faulted", "stopped", "full"
 ]
 
-#: What is run, objects and whether they may be written, arguments, isolation, retries, limits.
+#: What is run, objects and whether they may be written, stores, arguments, isolation, retries, limits.
 _Request: TypeAlias = tuple[
-    tuple[int, int] | bytes, list[tuple[str, bool]], bytes, str, int, tuple[int, int, int, int, int]
+    tuple[int, int] | bytes, list[tuple[str, bool]], list[str], bytes, str, int, tuple[int, int, int, int, int]
 ]
 
 _WRITES = {"r": False, "w": True, "rw": True}
@@ -130,6 +130,7 @@ class Tasks:
         files: "Mapping[str, Mode] | None" = None,
         args: bytes = b"",
         *,
+        stores: "Sequence[str]" = (),
         isolation: Isolation = "snapshot",
         serializable: bool = False,
         retries: int = 0,
@@ -147,6 +148,8 @@ class Tasks:
             files: Objects of the volume, numbered from 0 in this order, and how the run may use them; of a
                 vector `"group/name"`. An object keeps its length.
             args: What `isc_get_args` gives.
+            stores: Name-value stores in which it may look names up, numbered from 0 in this order;
+                `"store/1"` is the second name field of a store.
             isolation: How it is kept apart from others.
             serializable: `isolation="serializable"`, in short.
             retries: How often it is begun anew if somebody else was first.
@@ -165,7 +168,7 @@ class Tasks:
         """
         limits = (memory, cycles, log_size, value_size, tickets)
         return _result(
-            self._native.run(*_request(task, files, args, isolation, serializable, retries, limits))
+            self._native.run(*_request(task, files, stores, args, isolation, serializable, retries, limits))
         )
 
     def submit(
@@ -174,6 +177,7 @@ class Tasks:
         files: "Mapping[str, Mode] | None" = None,
         args: bytes = b"",
         *,
+        stores: "Sequence[str]" = (),
         isolation: Isolation = "snapshot",
         serializable: bool = False,
         retries: int = 0,
@@ -190,7 +194,7 @@ class Tasks:
             OSError: The module's file cannot be read.
         """
         limits = (memory, cycles, log_size, value_size, tickets)
-        request = _request(task, files, args, isolation, serializable, retries, limits)
+        request = _request(task, files, stores, args, isolation, serializable, retries, limits)
         return Pending(self._native.submit(*request), _result)
 
     def load(self, module: "PathLike | bytes", *, persistent: bool = False) -> Program:
@@ -248,14 +252,13 @@ class Tasks:
 def _request(
     task: "PathLike | bytes | Program",
     files: "Mapping[str, Mode] | None",
+    stores: "Sequence[str]",
     args: bytes,
     isolation: str,
     serializable: bool,
     retries: int,
     limits: tuple[int, int, int, int, int],
-) -> (
-    "tuple[tuple[int, int] | bytes, list[tuple[str, bool]], bytes, str, int, tuple[int, int, int, int, int]]"
-):
+) -> "_Request":
     if serializable:
         if isolation not in ("snapshot", "serializable"):
             raise UsageError(f"serializable is a transaction, and isolation = {isolation!r} is none")
@@ -265,6 +268,9 @@ def _request(
         raise TypeError(f"files are a mapping of names to modes, not {type(files).__name__}")
     if not isinstance(args, bytes | bytearray | memoryview):
         raise TypeError(f"args are bytes, not {type(args).__name__}")
+    if isinstance(stores, str) or not isinstance(stores, Sequence):
+        raise TypeError(f"stores are a sequence of names, not {type(stores).__name__}")
+    looked_up = [_name(name) for name in stores]
     used = [(_name(name), _writes(name, mode)) for name, mode in (files or {}).items()]
     memory, cycles, log_size, value_size, tickets = limits
     checked = (
@@ -274,7 +280,8 @@ def _request(
         whole_number("value_size", value_size, 0, DWORD_MAX),
         whole_number("tickets", tickets, 0, DWORD_MAX),
     )
-    return what, used, bytes(args), isolation, whole_number("retries", retries, 0, 0xFFFF), checked
+    attempts = whole_number("retries", retries, 0, 0xFFFF)
+    return what, used, looked_up, bytes(args), isolation, attempts, checked
 
 
 def _module(module: "PathLike | bytes") -> bytes:
@@ -285,7 +292,7 @@ def _module(module: "PathLike | bytes") -> bytes:
 
 def _name(name: str) -> str:
     if not isinstance(name, str):
-        raise TypeError(f"files are named by str, not by {type(name).__name__}")
+        raise TypeError(f"objects are named by str, not by {type(name).__name__}")
     if not is_unicode(name):
         raise UsageError(f"{name!r} is no name: it has half of a surrogate pair, which UTF-8 does not hold")
     return name

@@ -126,7 +126,12 @@ impl Device {
         parts.serve(tasks.clone());
         let tx = Transactions::power_up(&backend, &config.tx, cache.clone());
         parts.serve(tx.clone());
-        let programs = Programs::power_up(&backend, &config.task, tasks.clone(), tx.clone());
+        let programs = Programs::power_up(
+            &backend,
+            &config.task,
+            (bits.clone(), search.clone()),
+            (tasks.clone(), tx.clone()),
+        );
         parts.serve(programs.clone());
         let controller = Controller::power_up(
             &backend,

@@ -13,7 +13,7 @@ unsafe extern "C" {
     pub(crate) fn submit_write(file: i32, from: *const u8, bytes: i32, offset: i64) -> i32;
     pub(crate) fn wait(ticket: i32) -> i64;
     pub(crate) fn log(from: *const u8, bytes: i32) -> i32;
-    pub(crate) fn evaluate(expression: *const u8, bytes: i32, to_file: i32) -> i64;
+    pub(crate) fn evaluate(expression: *const u8, bytes: i32, bits: i64, to_file: i32) -> i64;
     pub(crate) fn look_up(
         store: i32,
         name: *const u8,

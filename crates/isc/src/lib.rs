@@ -201,21 +201,82 @@ impl Drop for Submitted {
     }
 }
 
-/// Evaluates a bulk bitwise expression over registered files that are vectors, in the form of the host's command. The result
-/// goes into `to`, or its 1 bits are counted and their number given.
+/// A bulk bitwise expression over registered files, put together in postfix order: its operands, then what is done with them.
 ///
-/// # Errors
-/// [`Error::NOT_OFFERED`]
-pub fn evaluate(expression: &[u8], to: Option<File>) -> Result<u64, Error> {
-    let (bytes, to) = (length(expression.len()), to.map_or(-1, |file| file.0));
-    // SAFETY: `expression` has as many bytes as are told.
-    checked_size(unsafe { imports::evaluate(expression.as_ptr(), bytes, to) })
+/// ```ignore
+/// let mut either = isc::Expression::default();
+/// either.vector(isc::File(0)).vector(isc::File(1)).or(2);
+/// let ones = either.count(0)?;
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Expression(Vec<u8>);
+
+impl Expression {
+    /// Adds a file.
+    pub fn vector(&mut self, file: File) -> &mut Expression {
+        self.0.push(1);
+        self.0.extend(i64::from(file.0).to_le_bytes());
+        self
+    }
+
+    /// Adds the complement of the last value.
+    pub fn not(&mut self) -> &mut Expression {
+        self.0.push(2);
+        self
+    }
+
+    /// Adds the AND of the last `count` values, at least 2.
+    pub fn and(&mut self, count: u16) -> &mut Expression {
+        self.combination(3, count)
+    }
+
+    /// Adds the OR of the last `count` values, at least 2.
+    pub fn or(&mut self, count: u16) -> &mut Expression {
+        self.combination(4, count)
+    }
+
+    /// Adds the XOR of the last `count` values, at least 2.
+    pub fn xor(&mut self, count: u16) -> &mut Expression {
+        self.combination(5, count)
+    }
+
+    fn combination(&mut self, code: u8, count: u16) -> &mut Expression {
+        self.0.push(code);
+        self.0.extend(count.to_le_bytes());
+        self
+    }
+
+    /// Evaluates it over the first `bits` bits of its files, or all that the shortest has if that is 0, within the flash array
+    /// where they lie there, as the task sees them. The result goes to the beginning of a file; gives the bytes written.
+    ///
+    /// # Errors
+    /// [`Error::INVALID`] for no expression, or more bits than a file has; [`Error::BAD_FILE`], [`Error::ACCESS`];
+    /// [`Error::TOO_BIG`] where the result does not fit.
+    pub fn evaluate(&self, bits: u64, to: File) -> Result<u64, Error> {
+        self.carry_out(bits, to.0)
+    }
+
+    /// As [`Expression::evaluate`], but counts the ones of the result.
+    ///
+    /// # Errors
+    /// [`Error::INVALID`], [`Error::BAD_FILE`]
+    pub fn count(&self, bits: u64) -> Result<u64, Error> {
+        self.carry_out(bits, -1)
+    }
+
+    fn carry_out(&self, bits: u64, to: i32) -> Result<u64, Error> {
+        let (bytes, bits) = (length(self.0.len()), position(bits)?);
+        // SAFETY: the expression has as many bytes as are told.
+        checked_size(unsafe { imports::evaluate(self.0.as_ptr(), bytes, bits, to) })
+    }
 }
 
-/// Looks a name up in a registered search region, as much of its value as there is room for; gives the bytes of the value.
+/// Looks up a name, all bits of it, in a store registered for the run; copies as much of the value of the first entry that has
+/// it as there is room for, and gives the bytes of the value.
 ///
 /// # Errors
-/// [`Error::NO_ENTRY`], [`Error::NOT_OFFERED`]
+/// [`Error::NO_ENTRY`]; [`Error::BAD_FILE`] for no such store; [`Error::INVALID`] for a name of another length than the
+/// store's.
 pub fn look_up(store: i32, name: &[u8], to: &mut [u8]) -> Result<usize, Error> {
     let (bytes, room) = (length(name.len()), length(to.len()));
     // SAFETY: `name` has as many bytes as are told, and `to` room for as many.

@@ -89,7 +89,7 @@ impl Tasks {
     }
 
     /// Runs a program, or a module, over objects, of each of which is said whether the run may write it.
-    #[pyo3(signature = (what, files, arguments, isolation, retries, limits))]
+    #[pyo3(signature = (what, files, stores, arguments, isolation, retries, limits))]
     #[allow(
         clippy::too_many_arguments,
         reason = "a keyword argument each in Python"
@@ -99,18 +99,19 @@ impl Tasks {
         py: Python<'py>,
         what: What,
         files: Vec<(String, bool)>,
+        stores: Vec<String>,
         arguments: PyBackedBytes,
         isolation: &str,
         retries: u16,
         limits: LimitsRow,
     ) -> PyResult<OutcomeRow<'py>> {
-        let run = run_of(files, &arguments, isolation, retries, limits)?;
+        let run = run_of((files, stores), &arguments, isolation, retries, limits)?;
         let outcome = self.run_call(async move |host| carried_out(&host, &what, &run).await)?;
         Ok(outcome_row(py, outcome))
     }
 
     /// As `run`, which goes on.
-    #[pyo3(signature = (what, files, arguments, isolation, retries, limits))]
+    #[pyo3(signature = (what, files, stores, arguments, isolation, retries, limits))]
     #[allow(
         clippy::too_many_arguments,
         reason = "a keyword argument each in Python"
@@ -120,12 +121,13 @@ impl Tasks {
         py: Python<'_>,
         what: What,
         files: Vec<(String, bool)>,
+        stores: Vec<String>,
         arguments: PyBackedBytes,
         isolation: &str,
         retries: u16,
         limits: LimitsRow,
     ) -> PyResult<Pending> {
-        let run = run_of(files, &arguments, isolation, retries, limits)?;
+        let run = run_of((files, stores), &arguments, isolation, retries, limits)?;
         Drive::submit(self.0.clone_ref(py), async move |host| {
             let outcome = carried_out(&host, &what, &run).await?;
             Ok(Answer::Outcome(outcome))
@@ -154,7 +156,7 @@ async fn carried_out(host: &Host, what: &What, run: &TaskRun) -> Result<Outcome,
 }
 
 fn run_of(
-    files: Vec<(String, bool)>,
+    (files, stores): (Vec<(String, bool)>, Vec<String>),
     arguments: &[u8],
     isolation: &str,
     retries: u16,
@@ -183,7 +185,9 @@ fn run_of(
         return_bytes: limits.3,
         tickets: limits.4,
     };
-    let run = TaskRun::of(files.collect()).arguments(arguments);
+    let run = TaskRun::of(files.collect())
+        .stores(stores)
+        .arguments(arguments);
     Ok(run.isolation(isolation).retries(retries).limits(limits))
 }
 

@@ -3,7 +3,7 @@
 
 use nvme::command::{AdminCommand, ExecuteProgram, LoadProgram, ProgramActivation, WEB_ASSEMBLY};
 use nvme::task::{Extent, File, Isolation, Limits, Outcome, Request};
-use nvme::{CommandId, IoCommand, NamespaceId, SubmissionEntry};
+use nvme::{CommandId, IoCommand, NamespaceId, RegionId, SubmissionEntry};
 use sim::Random;
 
 use super::shapes::{of, pointer};
@@ -88,6 +88,9 @@ pub(super) fn execute(world: &mut World, random: &mut Random) -> SubmissionEntry
         retries: random.below(2) as u16,
         limits,
         files,
+        stores: (0..random.below(2))
+            .map(|_| RegionId::new(random.below(4) as u16))
+            .collect(),
         arguments: vec![7; random.below(9) as usize],
     };
     let mut bytes = request.encode().expect("few files");

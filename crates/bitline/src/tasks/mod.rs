@@ -57,6 +57,9 @@ pub struct TaskFile {
 pub struct TaskRun {
     /// The files that it sees, numbered from 0.
     pub files: Vec<TaskFile>,
+    /// The stores in which it may look names up, numbered from 0: a store's name for its first name field; the store's, a
+    /// slash and a number for another.
+    pub stores: Vec<String>,
     /// Its arguments.
     pub arguments: Vec<u8>,
     /// How it is kept apart from others.
@@ -101,6 +104,15 @@ impl TaskRun {
         TaskRun {
             files,
             ..TaskRun::default()
+        }
+    }
+
+    /// The same, which may look names up in these stores.
+    #[must_use]
+    pub fn stores<S: Into<String>>(self, stores: impl IntoIterator<Item = S>) -> TaskRun {
+        TaskRun {
+            stores: stores.into_iter().map(Into::into).collect(),
+            ..self
         }
     }
 

@@ -1,11 +1,11 @@
 //! Tasks in simulated time: programs loaded once, objects held while a run works on them.
 
 use host::tasks::{Loading, TaskDevice, TaskError, file_of};
-use host::volume::{Kind, Object, VolumeError};
-use nvme::Status;
+use host::volume::{Content, Kind, Object, VolumeError};
 use nvme::task::{Limits, Outcome, ProgramLimits, ProgramList, ProgramState, Request};
+use nvme::{RegionId, Status};
 
-use super::{Program, TaskFile, TaskRun};
+use super::{Program, TaskRun};
 use crate::driver::Queue;
 use crate::error::Error;
 use crate::host_end::{Absent, DriveVolume, Host, Using};
@@ -15,6 +15,13 @@ use crate::volume::not_found;
 const RETURN_BYTES: u32 = 64 << 10;
 /// Bytes of a log, likewise.
 const LOG_BYTES: u32 = 16 << 10;
+
+/// What a run works on.
+#[derive(Default)]
+struct Used {
+    files: Vec<Object>,
+    stores: Vec<RegionId>,
+}
 
 impl Host {
     fn task_device(&self) -> TaskDevice<Queue> {
@@ -97,14 +104,15 @@ impl Host {
     /// # Errors
     /// As [`super::Tasks::run`].
     pub async fn run_program(&self, program: &Program, run: &TaskRun) -> Result<Outcome, Error> {
-        let (objects, using) = self.use_files(&run.files).await?;
-        let files = objects.iter().zip(&run.files);
+        let (used, using) = self.use_objects(run).await?;
+        let files = used.files.iter().zip(&run.files);
         let files = files.map(|(object, file)| file_of(object, file.writable));
         let request = Request {
             isolation: run.isolation,
             retries: run.retries,
             limits: self.limits_of(&run.limits).await?,
             files: files.collect(),
+            stores: used.stores,
             arguments: run.arguments.clone(),
         };
         let outcome = self.task_device().run(program.index, &request).await;
@@ -132,25 +140,35 @@ impl Host {
 
     /// The objects of a run, which stay where they are until the second of both is dropped. All are taken at once, so that
     /// nobody who has one of them waits for another.
-    async fn use_files(
-        &self,
-        files: &[TaskFile],
-    ) -> Result<(Vec<Object>, Option<Using<'_>>), Error> {
-        let Some(first) = files.first() else {
-            return Ok((Vec::new(), None));
+    async fn use_objects(&self, run: &TaskRun) -> Result<(Used, Option<Using<'_>>), Error> {
+        let files = run.files.iter().map(|file| &file.name);
+        let Some(first) = files.chain(&run.stores).next() else {
+            return Ok((Used::default(), None));
         };
         loop {
             let look = async |volume: &mut DriveVolume| {
-                let objects = files.iter().map(|file| object_of(volume, &file.name));
-                let objects = objects.collect::<Result<Vec<_>, VolumeError>>()?;
-                let numbers = objects.iter().map(|object| object.id.get()).collect();
-                let using = self.mount.uses.begin(numbers);
-                Ok(using.map(|using| (objects, Some(using))))
+                let files = run.files.iter().map(|file| object_of(volume, &file.name));
+                let files = files.collect::<Result<Vec<_>, VolumeError>>()?;
+                let stores = run.stores.iter().map(|name| store_of(volume, name));
+                let (stores, regions): (Vec<_>, Vec<_>) = stores
+                    .collect::<Result<Vec<_>, VolumeError>>()?
+                    .into_iter()
+                    .unzip();
+                let numbers = files.iter().chain(&stores);
+                let using = self
+                    .mount
+                    .uses
+                    .begin(numbers.map(|object| object.id.get()).collect());
+                let used = Used {
+                    files,
+                    stores: regions,
+                };
+                Ok(using.map(|using| (used, Some(using))))
             };
             match self.mount.with(self, Absent::Leave, look).await? {
                 Some(Some(used)) => return Ok(used),
                 Some(None) => self.mount.uses.changed().await,
-                None => return Err(not_found(&first.name).into()),
+                None => return Err(not_found(first).into()),
             }
         }
     }
@@ -196,6 +214,27 @@ fn object_of(volume: &DriveVolume, name: &str) -> Result<Object, VolumeError> {
         }),
         _ => Ok(object),
     }
+}
+
+/// The store of a run, and the search region that is meant of it.
+fn store_of(volume: &DriveVolume, name: &str) -> Result<(Object, RegionId), VolumeError> {
+    let numbered = || {
+        let (store, number) = name.rsplit_once('/')?;
+        Some((volume.named(store)?, number.parse().ok()?))
+    };
+    let found = volume.named(name).map(|store| (store, 0));
+    let (object, number): (Object, usize) =
+        found.or_else(numbered).ok_or_else(|| not_found(name))?;
+    let Content::Store(store) = &object.content else {
+        return Err(VolumeError::WrongKind {
+            name: name.to_owned(),
+            found: object.content.kind(),
+            wanted: Kind::Store,
+        });
+    };
+    let field = store.names.get(number).ok_or_else(|| not_found(name))?;
+    let region = field.region;
+    Ok((object, region))
 }
 
 /// Whether a program is not there any more, or not ready to run.

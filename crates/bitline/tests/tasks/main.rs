@@ -1,16 +1,19 @@
 //! Tasks on whole drives: programs loaded, activated and kept, runs over objects of the volume, and what the drive makes of
 //! requests that no library sends.
 
+mod atomic;
 mod erased;
 mod hostile;
 mod loading;
 mod modules;
+mod names;
 mod power;
 mod running;
 mod together;
+mod vectors;
 
 use bitline::inside::InsideHost;
-use bitline::{Config, Content, Drive, Error, HostError, Status};
+use bitline::{Config, Content, Drive, Error, Host, HostError, Loading, Outcome, Status, TaskRun};
 use host::tasks::{TaskDevice, TaskError};
 
 use bitline::inside::Queue;
@@ -77,4 +80,34 @@ fn drive_status<T: std::fmt::Debug>(outcome: Result<T, Error>) -> Status {
 fn cut(drive: &mut Drive) {
     drive.power_cut().expect("no image");
     drive.power_up().expect("it recovers");
+}
+
+/// Runs a module while somebody else does something, who begins so many events before it or after it.
+fn beside(
+    drive: &mut Drive,
+    (module, run): (&[u8], TaskRun),
+    (events, comes_first): (u32, bool),
+    other: impl AsyncFnOnce(&Host) + 'static,
+) -> Outcome {
+    let program = drive.tasks().load(module, Loading::default());
+    let program = program.expect("room");
+    let task = async move |host: Host| host.run_program(&program, &run).await;
+    let other = async move |host: Host| other(&host).await;
+    let step = |drive: &mut Drive| {
+        for _ in 0..events {
+            drive.simulation().expect("power").step();
+        }
+    };
+    let (task, other) = if comes_first {
+        let other = drive.submit(other).expect("power");
+        step(drive);
+        (drive.submit(task).expect("power"), other)
+    } else {
+        let task = drive.submit(task).expect("power");
+        step(drive);
+        (task, drive.submit(other).expect("power"))
+    };
+    let outcome = drive.wait(&task).expect("power").answer.expect("begun");
+    drive.wait(&other).expect("power");
+    outcome
 }

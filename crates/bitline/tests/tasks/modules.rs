@@ -2,6 +2,11 @@
 
 /// A module whose main function is `body`, with a page of memory and all calls that the tests need.
 pub(crate) fn module(body: &str) -> Vec<u8> {
+    with_data("", body)
+}
+
+/// The same with data at byte 1024 of its memory.
+pub(crate) fn with_data(data: &str, body: &str) -> Vec<u8> {
     let text = format!(
         r#"(module
           (import "isc" "args_size" (func $args_size (result i32)))
@@ -12,7 +17,10 @@ pub(crate) fn module(body: &str) -> Vec<u8> {
           (import "isc" "file_read" (func $file_read (param i32 i32 i32 i64) (result i64)))
           (import "isc" "file_write" (func $file_write (param i32 i32 i32 i64) (result i64)))
           (import "isc" "log" (func $log (param i32 i32) (result i32)))
+          (import "isc" "evaluate" (func $evaluate (param i32 i32 i64 i32) (result i64)))
+          (import "isc" "look_up" (func $look_up (param i32 i32 i32 i32 i32) (result i64)))
           (memory (export "memory") 4)
+          (data (i32.const 1024) "{data}")
           (func (export "isc_main") (result i32)
             (local $file i32) (local $at i64) (local $count i64)
             {body}))"#
@@ -77,4 +85,40 @@ pub(crate) fn reach() -> Vec<u8> {
 /// Goes on for ever.
 pub(crate) fn spin() -> Vec<u8> {
     module("(loop $more (br $more)) (i32.const 0)")
+}
+
+/// Evaluates the expression that its arguments are after 12 bytes: the bits, and the file that the result goes to. Returns what
+/// it is told. Before that, `first` is done.
+pub(crate) fn evaluate(first: &str) -> Vec<u8> {
+    module(&format!(
+        "{first}
+         (drop (call $get_args (i32.const 1024) (i32.const 4096) (i32.const 0)))
+         (i64.store (i32.const 0) (call $evaluate
+           (i32.const 1036) (i32.sub (call $args_size) (i32.const 12))
+           (i64.load (i32.const 1024)) (i32.load (i32.const 1032))))
+         (drop (call $put_ret (i32.const 0) (i32.const 8)))
+         (i32.const 0)"
+    ))
+}
+
+/// Computes for so many rounds of its loop.
+pub(crate) fn wait(rounds: u32) -> String {
+    format!(
+        "(local.set $file (i32.const {rounds}))
+         (loop $again
+           (br_if $again (local.tee $file (i32.sub (local.get $file) (i32.const 1)))))"
+    )
+}
+
+/// Looks the name that its arguments are up in its first store, after `first`; returns what it is told, and up to 8 bytes of
+/// the value.
+pub(crate) fn look_up(first: &str) -> Vec<u8> {
+    module(&format!(
+        "{first}
+         (drop (call $get_args (i32.const 1024) (i32.const 4096) (i32.const 0)))
+         (i64.store (i32.const 0) (call $look_up
+           (i32.const 0) (i32.const 1024) (call $args_size) (i32.const 8) (i32.const 8)))
+         (drop (call $put_ret (i32.const 0) (i32.const 16)))
+         (i32.const 0)"
+    ))
 }

@@ -23,5 +23,8 @@ mod work;
 
 pub use config::BitsConfig;
 pub use engine::{Engine, Evaluator, Objective};
-pub use execute::{Bits, BitsCounts, Estimated, ExecuteError, Explained, PlacedRows};
+pub use execute::{
+    Bits, BitsCounts, Estimated, ExecuteError, Explained, NotReceived, PlacedRows, Receive,
+    Receiving, Wanted, Within,
+};
 pub use routes::Outlook;

@@ -2,13 +2,17 @@
 
 use std::rc::Rc;
 
+use super::names::Names;
+use super::vectors::Vectors;
 use crate::ftl::{Lpn, VersionError};
 use crate::task::{Data, FileError, Files, LocalBoxFuture};
 use crate::tx::{Transaction, TxError};
 
-/// The files of a transaction.
+/// The files of a transaction, and what else its task can ask of the drive.
 pub(super) struct TransactionFiles {
     pub(super) transaction: Rc<Transaction>,
+    pub(super) vectors: Vectors,
+    pub(super) names: Names,
     /// Whether the drive keeps data, or only time.
     pub(super) has_data: bool,
 }
@@ -63,6 +67,23 @@ impl Files for TransactionFiles {
             let written = self.transaction.write(file, offset, bytes, known).await;
             written.map_err(|error| told(&error, &self.transaction))
         })
+    }
+
+    fn evaluate<'a>(
+        &'a self,
+        expression: Vec<u8>,
+        bits: u64,
+        to: Option<u32>,
+    ) -> LocalBoxFuture<'a, Result<u64, FileError>> {
+        Box::pin(async move { self.vectors.evaluate(&expression, bits, to).await })
+    }
+
+    fn look_up<'a>(
+        &'a self,
+        store: u32,
+        name: Vec<u8>,
+    ) -> LocalBoxFuture<'a, Result<Option<Vec<u8>>, FileError>> {
+        Box::pin(async move { self.names.look_up(store, &name).await })
     }
 }
 

@@ -3,14 +3,17 @@
 //!
 //! `table` has the programs of all namespaces and their rules, `facts` what the journal keeps of them, `run` has one run:
 //! a transaction begun, its `files` shown to the task, the task run in it, and committed or rolled back; after a conflict anew, as often as asked.
+//! A task may have the drive evaluate expressions over `vectors` and look `names` up.
 
 mod facts;
 mod files;
+mod names;
 mod record;
 mod run;
 mod table;
 #[cfg(test)]
 mod tests;
+mod vectors;
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -21,9 +24,12 @@ use sim::Sim;
 use sim::resource::{Broadcast, Semaphore};
 
 use crate::backend::Backend;
+use crate::bits::Bits;
+use crate::cores::Cores;
 use crate::ftl::{Ftl, FtlError};
 use crate::memory::Buffers;
 use crate::part::Part;
+use crate::search::Search;
 use crate::task::{ModuleError, QuotaConfig, TaskConfig, Tasks};
 use crate::tx::{self, Transactions};
 pub use record::Chunk;
@@ -61,6 +67,9 @@ pub struct Programs {
     sim: Sim,
     ftl: Rc<Ftl>,
     buffers: Rc<Buffers>,
+    cores: Rc<Cores>,
+    bits: Rc<Bits>,
+    search: Rc<Search>,
     tasks: Rc<Tasks>,
     transactions: Rc<Transactions>,
     quota: QuotaConfig,
@@ -87,8 +96,8 @@ impl Programs {
     pub fn power_up(
         backend: &Backend,
         config: &TaskConfig,
-        tasks: Rc<Tasks>,
-        transactions: Rc<Transactions>,
+        (bits, search): (Rc<Bits>, Rc<Search>),
+        (tasks, transactions): (Rc<Tasks>, Rc<Transactions>),
     ) -> Rc<Programs> {
         let kept = backend.ftl.facts_of(facts::PROGRAMS).into_iter();
         let kept = kept.filter_map(|(key, fact)| facts::decode(key, &fact));
@@ -96,6 +105,9 @@ impl Programs {
             sim: backend.sim.clone(),
             ftl: backend.ftl.clone(),
             buffers: backend.buffers.clone(),
+            cores: backend.cores.clone(),
+            bits,
+            search,
             tasks,
             transactions,
             quota: config.quota,

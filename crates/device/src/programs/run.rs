@@ -1,18 +1,20 @@
 //! One run of a program: a transaction, and the task in it.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use nvme::task::{Ended, Outcome};
-use nvme::{NamespaceId, Status};
+use nvme::{NamespaceId, RegionId, Status};
 use sim::resource::Semaphore;
 use sim::{Either, Span, select};
-use std::cell::Cell;
 
 use super::files::{TransactionFiles, failed, told};
+use super::names::Names;
+use super::vectors::Vectors;
 use super::{ProgramId, Programs, Runs};
 use crate::schedule::Origin;
 use crate::task::{self, FileError, Files, Limits, Program, Run};
-use crate::tx::{self, TxError};
+use crate::tx::{self, Transaction, TxError};
 
 /// What a run is asked to do.
 pub struct RunRequest {
@@ -24,6 +26,8 @@ pub struct RunRequest {
     pub limits: Limits,
     /// Its files.
     pub files: Vec<tx::File>,
+    /// The search regions in which it may look names up.
+    pub stores: Vec<RegionId>,
     /// Its arguments.
     pub arguments: Vec<u8>,
 }
@@ -78,7 +82,8 @@ impl Programs {
         let program = self.table.borrow_mut().begin_run(id)?;
         let runs = self.runs_of(id.namespace);
         let admitted = Admitted { programs: self, id };
-        let mut outcome = self.run_in_turn(&runs, &program, asked, origin).await;
+        let outcome = self.run_in_turn(&runs, id, &program, asked, origin);
+        let mut outcome = outcome.await;
         drop(admitted);
         outcome.nanoseconds = self.sim.now().since(begun).as_ps() / 1000;
         Ok(outcome)
@@ -87,6 +92,7 @@ impl Programs {
     async fn run_in_turn(
         &self,
         runs: &Runs,
+        id: ProgramId,
         program: &Program,
         asked: &RunRequest,
         origin: Origin,
@@ -95,13 +101,13 @@ impl Programs {
             Ok(limits) => limits,
             Err(reason) => return Outcome::not_begun(Ended::Rejected, reason),
         };
-        let turn = select(runs.room.acquire(1), self.stopped(runs)).await;
-        let Either::Left(_turn) = turn else {
+        let Some(_turn) = self.unless_stopped(runs, runs.room.acquire(1)).await else {
             return Outcome::not_begun(Ended::Stopped, STOPPED);
         };
         let mut outcome = Outcome::not_begun(Ended::Rejected, "");
         loop {
-            let attempt = self.attempt(runs, program, asked, limits, origin).await;
+            let attempt = self.attempt(runs, id, program, asked, limits, origin);
+            let attempt = attempt.await;
             outcome.attempts += 1;
             outcome.cycles += attempt.cycles;
             outcome.memory_bytes = outcome.memory_bytes.max(attempt.memory_bytes);
@@ -109,16 +115,19 @@ impl Programs {
             outcome.reason = attempt.reason;
             outcome.value = attempt.value;
             outcome.log = attempt.log;
-            let again = outcome.ended == Ended::Conflict
-                && outcome.attempts <= asked.retries.into()
-                && !runs.stopping.get();
+            let again =
+                outcome.ended == Ended::Conflict && outcome.attempts <= asked.retries.into();
             if !again {
                 return outcome;
             }
             // Whoever was first may not be over yet.
             let doublings = outcome.attempts.min(RETRY_DOUBLINGS_MAX);
             let wait = self.sim.sleep(RETRY_WAIT * (1 << doublings));
-            let _either = select(wait, self.stopped(runs)).await;
+            if self.unless_stopped(runs, wait).await.is_none() {
+                outcome.ended = Ended::Stopped;
+                STOPPED.clone_into(&mut outcome.reason);
+                return outcome;
+            }
         }
     }
 
@@ -126,42 +135,42 @@ impl Programs {
     async fn attempt(
         &self,
         runs: &Runs,
+        id: ProgramId,
         program: &Program,
         asked: &RunRequest,
         limits: Limits,
         origin: Origin,
     ) -> Attempt {
         let stopped = || Attempt::without_value(Ended::Stopped, STOPPED.to_owned());
-        // Memory may be there at once.
-        if runs.stopping.get() {
-            return stopped();
-        }
         let memory = self.tasks.reserve(program, &asked.arguments, limits);
-        let memory = match select(memory, self.stopped(runs)).await {
-            Either::Left(Ok(memory)) => memory,
-            Either::Left(Err(reason)) => return Attempt::without_value(Ended::Rejected, reason),
-            Either::Right(()) => return stopped(),
+        let memory = match self.unless_stopped(runs, memory).await {
+            Some(Ok(memory)) => memory,
+            Some(Err(reason)) => return Attempt::without_value(Ended::Rejected, reason),
+            None => return stopped(),
         };
         let files = asked.files.clone();
         let begun = self.transactions.begin(files, asked.isolation, origin);
-        let transaction = match select(begun, self.stopped(runs)).await {
-            Either::Left(Ok(transaction)) => transaction,
-            Either::Left(Err(error)) => return Attempt::not_begun(&error),
-            Either::Right(()) => return stopped(),
+        let transaction = match self.unless_stopped(runs, begun).await {
+            Some(Ok(transaction)) => transaction,
+            Some(Err(error)) => return Attempt::not_begun(&error),
+            None => return stopped(),
         };
-        let files: Rc<dyn Files> = Rc::new(TransactionFiles {
-            transaction: transaction.clone(),
-            has_data: self.buffers.stores_data(),
-        });
+        let files = self.files(&transaction, (id.namespace, &asked.stores), origin);
+        let files = match files {
+            Ok(files) => files,
+            Err(_) => {
+                let reason = "the namespace does not have all search regions of the run".to_owned();
+                return Attempt::without_value(Ended::Rejected, reason);
+            }
+        };
         let run = self
             .tasks
             .run_in(memory, program, files, &asked.arguments, origin);
-        let run = match select(run, self.stopped(runs)).await {
-            Either::Left(run) => run,
-            Either::Right(()) => {
-                transaction.roll_back();
-                return stopped();
-            }
+        let Some(run) = self.unless_stopped(runs, run).await else {
+            transaction.roll_back();
+            // Whoever has it stopped is about to erase what it writes to.
+            transaction.at_rest().await;
+            return stopped();
         };
         let mut attempt = Attempt::of(run);
         if attempt.ended != Ended::Committed {
@@ -178,6 +187,33 @@ impl Programs {
             };
         }
         attempt
+    }
+
+    /// What the task of a transaction sees of the drive.
+    ///
+    /// # Errors
+    /// Invalid Search Region.
+    fn files(
+        &self,
+        transaction: &Rc<Transaction>,
+        (namespace, stores): (NamespaceId, &[RegionId]),
+        origin: Origin,
+    ) -> Result<Rc<dyn Files>, Status> {
+        let (has_data, cores) = (self.buffers.stores_data(), &self.cores);
+        let marked = transaction.isolation().is_transaction();
+        let parts = (&self.search, cores);
+        Ok(Rc::new(TransactionFiles {
+            transaction: transaction.clone(),
+            vectors: Vectors {
+                transaction: transaction.clone(),
+                bits: self.bits.clone(),
+                cores: cores.clone(),
+                origin,
+                has_data,
+            },
+            names: Names::new(parts, namespace, stores, marked, origin)?,
+            has_data,
+        }))
     }
 
     /// What a run may use, as it asked or as the drive has it.
@@ -220,10 +256,16 @@ impl Programs {
         runs.entry(namespace).or_insert_with(new).clone()
     }
 
-    /// Waits until the runs of a namespace are to stop.
-    async fn stopped(&self, runs: &Runs) {
-        while !runs.stopping.get() {
-            self.stops.next().await;
+    /// Does something unless the runs of a namespace are to stop: nothing of it is begun then, or it is left as it is.
+    async fn unless_stopped<T>(&self, runs: &Runs, work: impl Future<Output = T>) -> Option<T> {
+        let stopped = async {
+            while !runs.stopping.get() {
+                self.stops.next().await;
+            }
+        };
+        match select(stopped, work).await {
+            Either::Left(()) => None,
+            Either::Right(done) => Some(done),
         }
     }
 
@@ -296,7 +338,7 @@ fn ended_by(error: &FileError) -> (Ended, String) {
         FileError::Conflict { .. } => Ended::Conflict,
         FileError::Lost { .. } => Ended::Lost,
         FileError::Full { .. } => Ended::Full,
-        FileError::Device { .. } | FileError::NotOffered => Ended::Faulted,
+        FileError::Device { .. } | FileError::Refused { .. } => Ended::Faulted,
     };
     (ended, error.to_string())
 }

@@ -328,6 +328,7 @@ impl Search {
         noted: Noted,
     ) -> u64 {
         let epoch = table.deletion();
+        table.removals.set(table.removals.get() + 1);
         if let Some((key, fact)) = noted.intent {
             let in_journal = noted.in_journal;
             self.intents.borrow_mut().note(key, fact, in_journal);

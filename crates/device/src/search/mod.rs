@@ -4,7 +4,7 @@
 //! `layout` says where bits and values lie, `names` holds those that flash does not hold yet, `table` what there is. `append`
 //! takes entries in, for which there is `room` in memory and in the `link_table`, `seal` programs a row of names, `find` senses
 //! rows in `waves`, `again` knows what that takes, `index` which names there are where flash holds none, in `cells`, `lookup`
-//! answers with values, `demand` says what that has the parts of a drive do, for the cost model, `delete` takes entries out and
+//! answers with values, `within` to who is within the drive, `demand` says what that has the parts of a drive do, for the cost model, `delete` takes entries out and
 //! `free` rows, `intents` has deletions that are under way, `there` reads from cells which entries there are; `facts` is what
 //! the journal keeps of all that, `recover` makes the tables anew from it, and `flush` has it keep what a capacitor would save.
 
@@ -38,6 +38,7 @@ mod tuning;
 mod values;
 mod vectors;
 mod waves;
+mod within;
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -73,6 +74,7 @@ pub use lookup::{Asked, Done};
 pub use regions::Wanted;
 use table::{InUse, Table};
 use tuning::Tuning;
+pub use within::{Looked, Mark};
 
 /// What name-value lookup has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]

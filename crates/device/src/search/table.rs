@@ -75,8 +75,10 @@ pub(super) struct Table {
     pub(super) lookups: RefCell<VecDeque<u64>>,
     /// Rises with what rows there are, where they are and what is in them.
     pub(super) version: Cell<u64>,
-    /// Deletions and updates so far.
+    /// Deletions and updates so far, and moves of rows.
     pub(super) deletions: Cell<u64>,
+    /// Deletions and updates alone.
+    pub(super) removals: Cell<u64>,
 }
 
 /// A row of entries.
@@ -258,6 +260,7 @@ impl Table {
             lookups: RefCell::default(),
             version: Cell::new(1),
             deletions: Cell::new(0),
+            removals: Cell::new(0),
         }
     }
 

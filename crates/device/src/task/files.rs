@@ -3,6 +3,8 @@
 use std::future::{Future, ready};
 use std::pin::Pin;
 
+use super::errno;
+
 /// A future of this simulation.
 pub type LocalBoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
@@ -36,25 +38,27 @@ pub trait Files {
         data: Data,
     ) -> LocalBoxFuture<'a, Result<(), FileError>>;
 
-    /// Evaluates a bulk bitwise expression over files that are vectors, in the form of the host's vendor command: into a
-    /// file, or else counts its ones. Gives the count, or bytes written.
+    /// Evaluates a bulk bitwise expression over the first `bits` bits of files, or all that the shortest has if that is 0; in
+    /// the form of the host's command, its operands the numbers of the files. The result goes to the beginning of a file, or
+    /// else its ones are counted. Gives the count, or the bytes written.
     fn evaluate<'a>(
         &'a self,
         expression: Vec<u8>,
+        bits: u64,
         to: Option<u32>,
     ) -> LocalBoxFuture<'a, Result<u64, FileError>> {
-        drop((expression, to));
-        Box::pin(ready(Err(FileError::NotOffered)))
+        drop((expression, bits, to));
+        Box::pin(ready(Err(FileError::NOT_OFFERED)))
     }
 
-    /// Looks a name up in a registered search region; gives its value, if there is one.
+    /// Looks a name up in a registered search region; gives the value of the first entry that has it, if there is one.
     fn look_up<'a>(
         &'a self,
         store: u32,
         name: Vec<u8>,
     ) -> LocalBoxFuture<'a, Result<Option<Vec<u8>>, FileError>> {
         drop((store, name));
-        Box::pin(ready(Err(FileError::NotOffered)))
+        Box::pin(ready(Err(FileError::NOT_OFFERED)))
     }
 }
 
@@ -78,7 +82,7 @@ impl Data {
 }
 
 /// Why a call of a task could not be carried out. The task does not see it: its run is over, but for
-/// [`FileError::NotOffered`], which it is told.
+/// [`FileError::Refused`], which it is told.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FileError {
     /// Somebody else wrote first what the task wants to write, or must have found as it was.
@@ -105,7 +109,20 @@ pub enum FileError {
         /// How.
         reason: String,
     },
+    /// The call cannot be, as the task is told.
+    #[error("refused with error {number}")]
+    Refused {
+        /// The error number.
+        number: i32,
+    },
+}
+
+impl FileError {
     /// The files have nothing to answer that with.
-    #[error("not offered here")]
-    NotOffered,
+    pub const NOT_OFFERED: FileError = FileError::refused(errno::ENOSYS);
+
+    /// A call that cannot be, with the number that the task is told.
+    pub const fn refused(number: i32) -> FileError {
+        FileError::Refused { number }
+    }
 }

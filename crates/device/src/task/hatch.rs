@@ -29,6 +29,7 @@ pub(super) enum Request {
     /// The value of an expression.
     Evaluate {
         expression: Vec<u8>,
+        bits: u64,
         to: Option<u32>,
     },
     /// The value of a name.

@@ -4,21 +4,12 @@ use std::future::Future;
 
 use wasmtime::{Caller, Linker, Result};
 
+use super::errno;
 use super::hatch::{Answer, Request};
 use super::inside::{Call, Inside, Span};
 
 /// The module that tasks import their calls from.
 pub(super) const MODULE: &str = "isc";
-
-/// Error numbers, as C has them on Linux.
-mod errno {
-    pub(super) const ENOENT: i32 = 2;
-    pub(super) const EBADF: i32 = 9;
-    pub(super) const EACCES: i32 = 13;
-    pub(super) const EINVAL: i32 = 22;
-    pub(super) const EFBIG: i32 = 27;
-    pub(super) const ENOSPC: i32 = 28;
-}
 
 /// The calls by name, and their types as the text format has them.
 pub(super) const CALLS: [(&str, &str); 13] = [
@@ -33,9 +24,12 @@ pub(super) const CALLS: [(&str, &str); 13] = [
     ("submit_write", "(i32, i32, i32, i64) -> i32"),
     ("wait", "(i32) -> i64"),
     ("log", "(i32, i32) -> i32"),
-    ("evaluate", "(i32, i32, i32) -> i64"),
+    ("evaluate", "(i32, i32, i64, i32) -> i64"),
     ("look_up", "(i32, i32, i32, i32, i32) -> i64"),
 ];
+
+/// Bytes of the longest name that is looked up.
+const NAME_BYTES_MAX: u32 = nvme::query::MAX_NAME_BITS / 8;
 
 type Answering<'a, T> = Box<dyn Future<Output = Result<T>> + Send + 'a>;
 type From<'a> = Caller<'a, Inside>;
@@ -302,9 +296,14 @@ async fn wait(from: From<'_>, ticket: i32) -> Result<i64> {
     told(&mut call, answer, span)
 }
 
-async fn evaluate(from: From<'_>, (at, bytes, to): (i32, i32, i32)) -> Result<i64> {
+async fn evaluate(from: From<'_>, (at, bytes, bits, to): (i32, i32, i64, i32)) -> Result<i64> {
     let span = Span::new(at, bytes);
-    let mut call = Call::begin("evaluate", from, span.bytes).await?;
+    let fits = span.bytes as usize <= nvme::MAX_ENCODED_BYTES;
+    let mut call = Call::begin("evaluate", from, if fits { span.bytes } else { 0 }).await?;
+    call.check(span)?;
+    if !fits {
+        return Ok(refused(errno::EINVAL));
+    }
     let expression = call.copy_out(span)?;
     let to = match to {
         -1 => None,
@@ -314,7 +313,15 @@ async fn evaluate(from: From<'_>, (at, bytes, to): (i32, i32, i32)) -> Result<i6
             Some(_) => Some(to as u32),
         },
     };
-    let answer = call.ask(Request::Evaluate { expression, to }).await?;
+    let Ok(bits) = u64::try_from(bits) else {
+        return Ok(refused(errno::EINVAL));
+    };
+    let request = Request::Evaluate {
+        expression,
+        bits,
+        to,
+    };
+    let answer = call.ask(request).await?;
     told(&mut call, answer, None)
 }
 
@@ -323,9 +330,14 @@ async fn look_up(
     (store, at, bytes, to, capacity): (i32, i32, i32, i32, i32),
 ) -> Result<i64> {
     let span = Span::new(at, bytes);
-    let mut call = Call::begin("look_up", from, span.bytes).await?;
+    let fits = span.bytes <= NAME_BYTES_MAX;
+    let mut call = Call::begin("look_up", from, if fits { span.bytes } else { 0 }).await?;
     let room = Span::new(to, capacity);
     call.check(room)?;
+    call.check(span)?;
+    if !fits {
+        return Ok(refused(errno::EINVAL));
+    }
     let name = call.copy_out(span)?;
     let store = store as u32;
     let answer = call.ask(Request::LookUp { store, name }).await?;

@@ -7,6 +7,7 @@
 mod check;
 mod config;
 mod costs;
+pub mod errno;
 mod error;
 mod files;
 mod hatch;

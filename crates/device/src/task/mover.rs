@@ -56,6 +56,21 @@ impl Mover {
         Ok(data)
     }
 
+    /// Looks a name up, and brings its value into a task.
+    pub(super) async fn look_up(
+        &self,
+        files: &dyn Files,
+        origin: Origin,
+        (store, name): (u32, Vec<u8>),
+    ) -> Result<Option<Vec<u8>>, FileError> {
+        let found = files.look_up(store, name).await?;
+        if let Some(value) = &found {
+            let bytes = value.len() as u32;
+            self.copy(origin, bytes, (self.buffers, self.tasks)).await;
+        }
+        Ok(found)
+    }
+
     /// Writes what a task had to a file; gives how many bytes.
     pub(super) async fn write(
         &self,

@@ -10,6 +10,7 @@ use wasmtime::{Result, Store};
 
 use super::check::{INITIALIZE, MAIN};
 use super::costs::TENTHS;
+use super::errno;
 use super::files::{FileError, Files};
 use super::hatch::{Answer, Hatch, Request};
 use super::inside::Inside;
@@ -18,13 +19,6 @@ use super::tickets::{Outcome, Tickets};
 use super::trap;
 use super::{Ended, Limits, Run, Tasks};
 use crate::schedule::Origin;
-
-/// Error numbers of calls that are refused here, as C has them on Linux.
-mod errno {
-    pub(super) const EAGAIN: i32 = 11;
-    pub(super) const EINVAL: i32 = 22;
-    pub(super) const ENOSYS: i32 = 38;
-}
 
 /// A run, from outside of the task.
 pub(super) struct Session<'a> {
@@ -130,7 +124,7 @@ impl<'a> Session<'a> {
             self.taken_tenths = tenths;
             self.charge(tenths / TENTHS).await;
             let answer = match self.serve(request).await {
-                Err(FileError::NotOffered) => Answer::Refused(errno::ENOSYS),
+                Err(FileError::Refused { number }) => Answer::Refused(number),
                 answer => answer?,
             };
             self.hatch.answer(answer);
@@ -186,10 +180,18 @@ impl<'a> Session<'a> {
                 Some(answer) => answer,
                 None => Ok(Answer::Refused(errno::EINVAL)),
             },
-            Request::Evaluate { expression, to } => {
-                files.evaluate(expression, to).await.map(Answer::Count)
+            Request::Evaluate {
+                expression,
+                bits,
+                to,
+            } => {
+                let value = files.evaluate(expression, bits, to).await;
+                value.map(Answer::Count)
             }
-            Request::LookUp { store, name } => files.look_up(store, name).await.map(Answer::Value),
+            Request::LookUp { store, name } => {
+                let found = mover.look_up(files, origin, (store, name)).await;
+                found.map(Answer::Value)
+            }
         }
     }
 

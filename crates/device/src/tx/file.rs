@@ -102,6 +102,25 @@ impl File {
         extents.map(|extent| extent.first..extent.first + extent.pages)
     }
 
+    /// The logical pages of its first `pages` pages, extent by extent.
+    pub(super) fn first_ranges(&self, pages: u32) -> impl Iterator<Item = Range<u32>> + '_ {
+        let extents = self.extents.iter().zip(&self.starts);
+        extents.filter_map(move |(extent, start)| {
+            let pages = extent.pages.min(pages.saturating_sub(*start));
+            (pages > 0).then_some(extent.first..extent.first + pages)
+        })
+    }
+
+    /// The logical page that its first `pages` pages begin with, if they follow one another.
+    pub(super) fn in_one_piece(&self, pages: u32) -> Option<u32> {
+        let mut ranges = self.first_ranges(pages);
+        let first = ranges.next()?;
+        let end = ranges.try_fold(first.end, |end, next| {
+            (next.start == end).then_some(next.end)
+        });
+        end.map(|_| first.start)
+    }
+
     /// The logical page that is page `number` of the file.
     pub(super) fn page(&self, number: u32) -> u32 {
         let extent = self.starts.partition_point(|start| *start <= number) - 1;
@@ -137,6 +156,17 @@ mod tests {
         assert_eq!(numbers, (0..5).map(Some).collect::<Vec<_>>());
         assert_eq!(file.number(12), None);
         assert_eq!(file.ranges().collect::<Vec<_>>(), [10..12, 3..4, 40..42]);
+        let first = |pages| file.first_ranges(pages).collect::<Vec<_>>();
+        assert_eq!(
+            [first(1), first(4)],
+            [vec![10..11], vec![10..12, 3..4, 40..41]]
+        );
+        assert_eq!(
+            [1, 2, 3].map(|pages| file.in_one_piece(pages)),
+            [Some(10), Some(10), None]
+        );
+        let file = File::new(vec![extent(5, 2), extent(7, 3)], 20, true, (4, 50)).expect("a file");
+        assert_eq!(file.in_one_piece(5), Some(5));
     }
 
     #[test]

@@ -7,6 +7,7 @@
 
 mod config;
 mod file;
+mod operands;
 mod pieces;
 mod read;
 mod transaction;
@@ -28,7 +29,7 @@ use crate::schedule::Origin;
 pub use config::TxConfig;
 pub use file::{Extent, File, FileError};
 pub use nvme::task::Isolation;
-pub use transaction::Transaction;
+pub use transaction::{Running, Transaction};
 
 /// What transactions have done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]

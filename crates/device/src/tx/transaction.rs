@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use media::core::Work;
 use nvme::task::Isolation;
-use sim::resource::{Access, RangeGuard, RangeLock};
+use sim::resource::{Access, Broadcast, RangeGuard, RangeLock};
 
 use super::file::File;
 use super::{Transactions, TxError};
@@ -17,6 +17,24 @@ use crate::schedule::Origin;
 
 /// A logical page of which parts were written, in DRAM; nothing of it on drives that keep no data.
 pub(super) type Image = Rc<RefCell<Box<[u8]>>>;
+
+/// Work for a transaction that goes on whatever becomes of who asked for it.
+pub(super) struct Background {
+    running: Cell<u32>,
+    /// Announced when some of it is over.
+    ended: Broadcast,
+}
+
+/// Some of it, until this is dropped.
+#[must_use = "it is over when it is dropped"]
+pub struct Running(Rc<Background>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.running.set(self.0.running.get() - 1);
+        self.0.ended.announce();
+    }
+}
 
 /// A transaction. Dropping it rolls it back, unless it has committed.
 pub struct Transaction {
@@ -38,6 +56,7 @@ pub struct Transaction {
     read: RefCell<BTreeSet<u32>>,
     /// Writes of the same page happen one after another.
     pub(super) locks: RangeLock,
+    background: Rc<Background>,
 }
 
 impl Transaction {
@@ -52,6 +71,10 @@ impl Transaction {
         let id = owner.ftl.watch(pages.clone());
         Transaction {
             locks: RangeLock::new(&owner.sim),
+            background: Rc::new(Background {
+                running: Cell::new(0),
+                ended: Broadcast::new(&owner.sim),
+            }),
             owner,
             files,
             pages,
@@ -99,6 +122,20 @@ impl Transaction {
         self.files
             .get(number as usize)
             .ok_or(TxError::NoFile(number))
+    }
+
+    /// Counts work that goes on whatever becomes of who asked for it, until what this gives is dropped.
+    pub fn run_on(&self) -> Running {
+        let background = &self.background;
+        background.running.set(background.running.get() + 1);
+        Running(background.clone())
+    }
+
+    /// Waits until nothing of it goes on: what was begun for it before it was rolled back may.
+    pub async fn at_rest(&self) {
+        while self.background.running.get() > 0 {
+            self.background.ended.next().await;
+        }
     }
 
     /// That it goes on.

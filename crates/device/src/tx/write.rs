@@ -22,6 +22,15 @@ use crate::schedule::Origin;
 /// Slices that lie in one buffer.
 type Units = ArrayVec<PageSlice, { UNITS_PER_PAGE_MAX as usize }>;
 
+/// Where what is written lies.
+#[derive(Clone, Copy)]
+pub(super) enum Source<'a> {
+    /// Here; nowhere on a drive that keeps no data.
+    Bytes(Option<&'a [u8]>),
+    /// In a page buffer, from its beginning on.
+    Buffer(BufferId),
+}
+
 /// Bytes of a page that go to flash; nothing on a drive that keeps no data.
 struct Part {
     piece: Piece,
@@ -42,17 +51,44 @@ impl Transaction {
         bytes: u32,
         data: Option<&[u8]>,
     ) -> Result<(), TxError> {
+        debug_assert!(data.is_none_or(|data| data.len() == bytes as usize));
+        self.write_from(file, offset, bytes, Source::Bytes(data))
+            .await
+    }
+
+    /// As [`Transaction::write`], of bytes that a page buffer has, which begin with a page of the file and are as many as a
+    /// page of flash has at most. The buffer is in use until this is over, however it ends, and cleared behind them.
+    ///
+    /// # Errors
+    /// As [`Transaction::write`].
+    pub async fn write_buffer(
+        &self,
+        file: u32,
+        offset: u64,
+        bytes: u32,
+        buffer: BufferId,
+    ) -> Result<(), TxError> {
+        self.write_from(file, offset, bytes, Source::Buffer(buffer))
+            .await
+    }
+
+    async fn write_from(
+        &self,
+        file: u32,
+        offset: u64,
+        bytes: u32,
+        source: Source<'_>,
+    ) -> Result<(), TxError> {
         self.check_open()?;
         let range = self.writable_range(file, offset, bytes)?;
-        debug_assert!(data.is_none_or(|data| data.len() == bytes as usize));
         let pieces = pieces(self.file(file)?, range, self.owner.unit);
         // Without a transaction the translation layer charges the write, as one of the host.
         let count = pieces.len() as u64;
         self.work_on_versions(Work::WritePage, count).await;
         self.work_on_versions(Work::TakePage, count).await;
         let written = match self.transaction() {
-            Some(id) => self.write_versions(id, &pieces, data).await,
-            None => self.write_at_once(&pieces, data).await,
+            Some(id) => self.write_versions(id, &pieces, source).await,
+            None => self.write_at_once(&pieces, source).await,
         };
         self.noted(written)
     }
@@ -80,7 +116,7 @@ impl Transaction {
         &self,
         id: SnapshotId,
         pieces: &[Piece],
-        data: Option<&[u8]>,
+        source: Source<'_>,
     ) -> Result<(), TxError> {
         let owner = &self.owner;
         {
@@ -97,16 +133,23 @@ impl Transaction {
             let (whole, partial): (Vec<Piece>, Vec<Piece>) =
                 pieces.iter().partition(|piece| piece.is_whole(owner.unit));
             owner.count(|counts| counts.pages_written += whole.len() as u64);
-            let parts = whole
-                .into_iter()
-                .map(|piece| Part::of(piece, data))
-                .collect();
-            let programs = self.program_parts(id, parts);
+            let programs = match source {
+                Source::Bytes(data) => {
+                    let parts = whole.iter().map(|piece| Part::of(*piece, data));
+                    self.program_parts(id, parts.collect())
+                }
+                Source::Buffer(_) => Vec::new(),
+            };
             for piece in partial {
-                self.gather(piece, data).await?;
+                self.gather(piece, source).await?;
             }
             for program in programs {
                 program.await?;
+            }
+            if let Source::Buffer(buffer) = source
+                && !whole.is_empty()
+            {
+                self.program_buffer(id, &whole, buffer).await?;
             }
             // What was gathered of them before is overwritten.
             let mut images = self.images.borrow_mut();
@@ -118,7 +161,7 @@ impl Transaction {
             .await
     }
 
-    fn note_entries(&self) {
+    pub(super) fn note_entries(&self) {
         let entries = self.owner.ftl.version_entries();
         self.owner
             .count(|counts| counts.entries_most = counts.entries_most.max(entries));
@@ -143,8 +186,9 @@ impl Transaction {
     fn program(&self, id: SnapshotId, parts: Vec<Part>) -> JoinHandle<Result<(), VersionError>> {
         let (owner, origin) = (self.owner.clone(), self.origin);
         owner.ftl.expect_program(id);
-        let sim = owner.sim.clone();
+        let (sim, running) = (owner.sim.clone(), self.run_on());
         sim.spawn(async move {
+            let _running = running;
             let _room = owner.buffers.room(Purpose::Command).await;
             let buffer = owner.buffers.take();
             let units = owner.lay_out(&parts, buffer.id(), origin);
@@ -155,8 +199,24 @@ impl Transaction {
         })
     }
 
+    /// Programs whole pages that lie in a buffer, one after another from its beginning on.
+    async fn program_buffer(
+        &self,
+        id: SnapshotId,
+        pieces: &[Piece],
+        buffer: BufferId,
+    ) -> Result<(), TxError> {
+        let owner = &self.owner;
+        let units = owner.units_of(pieces, buffer, self.origin);
+        let used = pieces.len() * owner.unit.bytes() as usize;
+        let clear = |page: &mut [u8]| page[used..].fill(0);
+        owner.buffers.with_mut(buffer, clear);
+        owner.ftl.expect_program(id);
+        Ok(owner.ftl.write_tentative(id, &units).await?)
+    }
+
     /// Keeps a part of a page in DRAM, with the rest of it.
-    async fn gather(&self, piece: Piece, data: Option<&[u8]>) -> Result<(), TxError> {
+    async fn gather(&self, piece: Piece, source: Source<'_>) -> Result<(), TxError> {
         let image = match self.image_of(piece.lpn) {
             Some(image) => image,
             None => {
@@ -166,9 +226,19 @@ impl Transaction {
                 image
             }
         };
-        if let Some(data) = data {
-            image.borrow_mut()[piece.within()].copy_from_slice(&data[piece.place()]);
+        let mut image = image.borrow_mut();
+        match source {
+            Source::Bytes(None) => {}
+            Source::Bytes(Some(data)) => {
+                image[piece.within()].copy_from_slice(&data[piece.place()]);
+            }
+            Source::Buffer(buffer) => {
+                let copy =
+                    |page: &[u8]| image[piece.within()].copy_from_slice(&page[piece.place()]);
+                self.owner.buffers.with(buffer, copy);
+            }
         }
+        drop(image);
         let tenant = self.origin.tenant;
         self.owner
             .move_bytes(tenant, piece.bytes.into(), Toward::Cells)
@@ -245,15 +315,24 @@ impl Transaction {
     }
 
     /// Writes without a transaction: each page counts when it is on flash.
-    async fn write_at_once(&self, pieces: &[Piece], data: Option<&[u8]>) -> Result<(), TxError> {
+    async fn write_at_once(&self, pieces: &[Piece], source: Source<'_>) -> Result<(), TxError> {
         self.owner
             .count(|counts| counts.pages_written += pieces.len() as u64);
         let follows = |one: &Piece, next: &Piece| {
             let slot = next.lpn.0 % self.owner.unit.per_page();
             one.lpn.0 + 1 == next.lpn.0 && slot > 0
         };
-        let writes: Vec<_> = pieces
-            .chunk_by(follows)
+        let together = pieces.chunk_by(follows);
+        let data = match source {
+            Source::Bytes(data) => data,
+            Source::Buffer(buffer) => {
+                for pieces in together {
+                    self.write_buffer_through(pieces, buffer).await?;
+                }
+                return Ok(());
+            }
+        };
+        let writes: Vec<_> = together
             .map(|pieces| pieces.iter().map(|piece| Part::of(*piece, data)).collect())
             .map(|parts: Vec<Part>| self.write_through(parts))
             .collect();
@@ -263,11 +342,25 @@ impl Transaction {
         Ok(())
     }
 
+    /// Writes logical pages that follow one another from where they lie in a buffer.
+    async fn write_buffer_through(
+        &self,
+        pieces: &[Piece],
+        buffer: BufferId,
+    ) -> Result<(), TxError> {
+        let owner = &self.owner;
+        let pages = pieces[0].lpn.0..pieces[pieces.len() - 1].lpn.0 + 1;
+        let lock = owner.ftl.lock(pages).await;
+        let units = owner.units_of(pieces, buffer, self.origin);
+        Ok(owner.cache.write_page_through(&lock, &units).await?)
+    }
+
     /// Writes logical pages that follow one another to one page of flash, in a task of its own.
     fn write_through(&self, parts: Vec<Part>) -> JoinHandle<Result<(), TxError>> {
         let (owner, origin) = (self.owner.clone(), self.origin);
-        let sim = owner.sim.clone();
+        let (sim, running) = (owner.sim.clone(), self.run_on());
         sim.spawn(async move {
+            let _running = running;
             let _room = owner.buffers.room(Purpose::Command).await;
             let pages = parts[0].piece.lpn.0..parts[parts.len() - 1].piece.lpn.0 + 1;
             let lock = owner.ftl.lock(pages).await;
@@ -279,6 +372,16 @@ impl Transaction {
 }
 
 impl Transactions {
+    /// The slices that pieces are which lie in a buffer, one page after another from its beginning on.
+    fn units_of(&self, pieces: &[Piece], buffer: BufferId, origin: Origin) -> Units {
+        let slice = |piece: &Piece| PageSlice {
+            base: piece.at as u32 - piece.column,
+            origin,
+            ..PageSlice::new(piece.lpn, piece.column, piece.bytes, buffer)
+        };
+        pieces.iter().map(slice).collect()
+    }
+
     /// Puts parts into a buffer, each where its slot is; gives the slices that they are there.
     fn lay_out(&self, parts: &[Part], into: BufferId, origin: Origin) -> Units {
         let slices = (0..)

@@ -1,6 +1,7 @@
 //! The calls of TxISC's host library (TxISC, Listing 1): files are registered, arguments put, the task is run, what it returned
 //! is got.
 
+use nvme::RegionId;
 use nvme::task::{Ended, File, Isolation, Limits, Outcome, Request};
 
 use super::{TaskDevice, TaskError, file_of};
@@ -36,6 +37,12 @@ impl<'a, T: Transport> Context<'a, T> {
     pub fn register_file(&mut self, file: File) -> u32 {
         self.request.files.push(file);
         self.request.files.len() as u32 - 1
+    }
+
+    /// Registers a search region in which the task may look names up; gives its number for the task.
+    pub fn register_store(&mut self, region: RegionId) -> u32 {
+        self.request.stores.push(region);
+        self.request.stores.len() as u32 - 1
     }
 
     /// Appends to the arguments, `isc_put_args`.

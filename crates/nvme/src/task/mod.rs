@@ -10,6 +10,6 @@ mod tests;
 pub use list::{ProgramLimits, ProgramList, ProgramRecord, ProgramState};
 pub use outcome::{Ended, MAX_RESULT_BYTES, Outcome, REASON_BYTES_MAX, RESULT_BYTES_MIN};
 pub use request::{
-    Extent, File, Isolation, Limits, MAX_EXTENTS, MAX_FILES, MAX_REQUEST_BYTES, REQUEST_BYTES_MIN,
-    Request, RequestError,
+    Extent, File, Isolation, Limits, MAX_EXTENTS, MAX_FILES, MAX_REQUEST_BYTES, MAX_STORES,
+    REQUEST_BYTES_MIN, Request, RequestError,
 };

@@ -5,7 +5,7 @@ use std::mem::size_of;
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use crate::identifier::Lba;
+use crate::identifier::{Lba, RegionId};
 use crate::status::Status;
 
 /// The version of the records.
@@ -18,6 +18,8 @@ pub const MAX_REQUEST_BYTES: u32 = 16 << 20;
 pub const MAX_FILES: usize = 1024;
 /// The most extents of all files of a run.
 pub const MAX_EXTENTS: usize = 1 << 16;
+/// The most search regions of a run.
+pub const MAX_STORES: usize = 256;
 
 const WRITABLE: u32 = 1;
 
@@ -83,6 +85,8 @@ pub struct Request {
     pub limits: Limits,
     /// Its files, numbered from 0.
     pub files: Vec<File>,
+    /// The search regions in which it may look names up, numbered from 0.
+    pub stores: Vec<RegionId>,
     /// Its arguments.
     pub arguments: Vec<u8>,
 }
@@ -181,7 +185,8 @@ struct Head {
     log_bytes: U32,
     return_bytes: U32,
     tickets: U32,
-    reserved: [U32; 5],
+    stores: U32,
+    reserved: [U32; 4],
 }
 
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -222,7 +227,8 @@ impl Isolation {
 }
 
 impl Request {
-    /// Its bytes: a head of 64, a record of 16 for each file, one of 16 for each extent, the arguments.
+    /// Its bytes: a head of 64, a record of 16 for each file, one of 16 for each extent, the number of each search region as
+    /// two, the arguments.
     ///
     /// # Errors
     /// [`RequestError::TooMany`].
@@ -230,6 +236,7 @@ impl Request {
         let extents: usize = self.files.iter().map(|file| file.extents.len()).sum();
         check_count("files", self.files.len(), MAX_FILES)?;
         check_count("extents", extents, MAX_EXTENTS)?;
+        check_count("search regions", self.stores.len(), MAX_STORES)?;
         let head = Head {
             version: VERSION,
             isolation: self.isolation as u8,
@@ -244,6 +251,7 @@ impl Request {
             log_bytes: self.limits.log_bytes.into(),
             return_bytes: self.limits.return_bytes.into(),
             tickets: self.limits.tickets.into(),
+            stores: (self.stores.len() as u32).into(),
             reserved: Default::default(),
         };
         let mut bytes = head.as_bytes().to_vec();
@@ -262,6 +270,8 @@ impl Request {
             };
             bytes.extend(record.as_bytes());
         }
+        let stores = self.stores.iter();
+        bytes.extend(stores.flat_map(|region| region.get().to_le_bytes()));
         bytes.extend(&self.arguments);
         check_count(
             "bytes of a request",
@@ -293,10 +303,13 @@ impl Request {
         let (files, extents) = (head.files.get() as usize, head.extents.get() as usize);
         check_count("files", files, MAX_FILES)?;
         check_count("extents", extents, MAX_EXTENTS)?;
+        let stores = head.stores.get() as usize;
+        check_count("search regions", stores, MAX_STORES)?;
         let arguments = head.argument_bytes.get() as usize;
         let wanted = (size_of::<Head>()
             + files * size_of::<FileRecord>()
-            + extents * size_of::<ExtentRecord>()) as u64
+            + extents * size_of::<ExtentRecord>()
+            + stores * size_of::<U16>()) as u64
             + arguments as u64;
         let mismatch = RequestError::Length {
             found: bytes.len(),
@@ -305,16 +318,20 @@ impl Request {
         if wanted != bytes.len() as u64 {
             return Err(mismatch);
         }
-        // Both are as long as was just added up.
+        // All are as long as was just added up.
         let (records, rest) =
             <[FileRecord]>::ref_from_prefix_with_elems(rest, files).map_err(|_| mismatch)?;
-        let (places, arguments) =
+        let (places, rest) =
             <[ExtentRecord]>::ref_from_prefix_with_elems(rest, extents).map_err(|_| mismatch)?;
+        let (regions, arguments) =
+            <[U16]>::ref_from_prefix_with_elems(rest, stores).map_err(|_| mismatch)?;
+        let regions = regions.iter().map(|region| RegionId::new(region.get()));
         Ok(Request {
             isolation,
             retries: head.retries.get(),
             limits: head.limits(),
             files: decode_files(records, places).ok_or(mismatch)??,
+            stores: regions.collect(),
             arguments: arguments.to_vec(),
         })
     }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::identifier::Lba;
+use crate::identifier::{Lba, RegionId};
 
 fn extent() -> impl Strategy<Value = Extent> {
     any::<(u64, u64)>().prop_map(|(first, blocks)| Extent {
@@ -29,12 +29,14 @@ fn request() -> impl Strategy<Value = Request> {
     let isolation = prop::sample::select(Isolation::ALL.to_vec());
     let arguments = prop::collection::vec(any::<u8>(), 0..40);
     let files = prop::collection::vec(file, 0..5);
-    (isolation, any::<u16>(), limits, files, arguments).prop_map(
-        |(isolation, retries, limits, files, arguments)| Request {
+    let stores = prop::collection::vec(any::<u16>().prop_map(RegionId::new), 0..4);
+    (isolation, any::<u16>(), limits, files, stores, arguments).prop_map(
+        |(isolation, retries, limits, files, stores, arguments)| Request {
             isolation,
             retries,
             limits,
             files,
+            stores,
             arguments,
         },
     )

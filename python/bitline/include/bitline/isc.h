@@ -38,10 +38,10 @@ extern "C" {
 
 /* Errors, as Linux numbers them. Calls give them negated. */
 #define ISC_ENOENT 2  /* no such name in the store (isc_look_up) */
-#define ISC_EBADF 9   /* no file of this number is registered */
+#define ISC_EBADF 9   /* no file, or store, of this number is registered */
 #define ISC_EAGAIN 11 /* as many calls are under way as may be: wait for one */
 #define ISC_EACCES 13 /* the file is registered for reading only */
-#define ISC_EINVAL 22 /* a ticket that was waited for already, or none */
+#define ISC_EINVAL 22 /* an argument that cannot be: a ticket that is none, or was waited for already */
 #define ISC_EFBIG 27  /* the write would go past the file's registered size */
 #define ISC_ENOSPC 28 /* the return value or the log is full */
 #define ISC_ENOSYS 38 /* the drive does not offer this call to this task */
@@ -64,7 +64,8 @@ ISC_IMPORT(submit_read) int32_t isc_import_submit_read(int32_t file, void *to, i
 ISC_IMPORT(submit_write) int32_t isc_import_submit_write(int32_t file, const void *from, int32_t bytes, int64_t offset);
 ISC_IMPORT(wait) int64_t isc_import_wait(int32_t ticket);
 ISC_IMPORT(log) int32_t isc_import_log(const void *from, int32_t bytes);
-ISC_IMPORT(evaluate) int64_t isc_import_evaluate(const void *expression, int32_t bytes, int32_t to_file);
+ISC_IMPORT(evaluate)
+int64_t isc_import_evaluate(const void *expression, int32_t bytes, int64_t bits, int32_t to_file);
 ISC_IMPORT(look_up)
 int64_t isc_import_look_up(int32_t store, const void *name, int32_t bytes, void *to, int32_t capacity);
 
@@ -157,19 +158,52 @@ static inline int64_t isc_wait(int ticket) { return ticket < 0 ? ticket : isc_im
 static inline void *isc_malloc(size_t bytes) { return malloc(bytes); }
 static inline void isc_free(void *memory) { free(memory); }
 
-/* ---- The drive's other abilities, under the task's own rights. Drives of this version do not offer them yet: -ISC_ENOSYS. ---- */
+/* ---- Bulk bitwise expressions, evaluated within the flash array where the operands lie there. ----
+ * An expression is put together in postfix order, its operands registered files; vectors of a group are best placed:
+ *
+ *     isc_expression either = {0};
+ *     isc_vector(&either, 0), isc_vector(&either, 1), isc_or(&either, 2);
+ *     int64_t ones = isc_evaluate(&either, 0, ISC_COUNT);
+ */
+#define ISC_EXPRESSION_BYTES 2048
+typedef struct {
+  size_t bytes; /* over ISC_EXPRESSION_BYTES once it had no room for a step */
+  uint8_t steps[ISC_EXPRESSION_BYTES];
+} isc_expression;
 
-/* Evaluates a bulk bitwise expression over registered files that are vectors, within the flash array where it can.
- * `expression` is `bytes` bytes, in the form of the host's command for bulk expressions. The result goes into file
- * `to_file`, registered for writing; with ISC_COUNT its 1 bits are counted instead and their number given.
- * -ISC_ENOSYS where it is not offered. */
-#define ISC_COUNT (-1)
-static inline int64_t isc_evaluate(const void *expression, size_t bytes, int to_file) {
-  return isc_import_evaluate(expression, (int32_t)bytes, to_file);
+static inline void isc_step(isc_expression *expression, uint8_t code, uint64_t operand, size_t bytes) {
+  if (expression->bytes + 1 + bytes > ISC_EXPRESSION_BYTES) {
+    expression->bytes = ISC_EXPRESSION_BYTES + 1;
+    return;
+  }
+  expression->steps[expression->bytes++] = code;
+  for (size_t i = 0; i < bytes; i++) expression->steps[expression->bytes++] = (uint8_t)(operand >> 8 * i);
 }
 
-/* Looks a name up in a registered search region; up to `capacity` bytes of its value are copied. Gives the bytes of the
- * value, which may be more. -ISC_ENOENT where there is no such name, -ISC_ENOSYS where it is not offered. */
+/* Adds a file; the complement of the last value; the AND, OR or XOR of the last `count` values, at least 2. */
+static inline void isc_vector(isc_expression *expression, int file) { isc_step(expression, 1, (uint32_t)file, 8); }
+static inline void isc_not(isc_expression *expression) { isc_step(expression, 2, 0, 0); }
+static inline void isc_and(isc_expression *expression, unsigned count) { isc_step(expression, 3, count, 2); }
+static inline void isc_or(isc_expression *expression, unsigned count) { isc_step(expression, 4, count, 2); }
+static inline void isc_xor(isc_expression *expression, unsigned count) { isc_step(expression, 5, count, 2); }
+
+/* Evaluates an expression over the first `bits` bits of its files (0: all that the shortest has), as the task sees them:
+ * with its own writes, bit i is bit i % 8, least significant first, of byte i / 8. The result
+ * goes to the beginning of `to_file`, registered for writing, zeros after it to the end of its last byte; bytes written are
+ * given. With ISC_COUNT its 1 bits are counted instead, and their number given. -ISC_EINVAL for no expression, or more bits
+ * than a file has; -ISC_EBADF, -ISC_EACCES; -ISC_EFBIG where the result does not fit. */
+#define ISC_COUNT (-1)
+static inline int64_t isc_evaluate(const isc_expression *expression, uint64_t bits, int to_file) {
+  if (expression->bytes > ISC_EXPRESSION_BYTES) return -ISC_EINVAL;
+  return isc_import_evaluate(expression->steps, (int32_t)expression->bytes, (int64_t)bits, to_file);
+}
+
+/* ---- Names that the drive looks up within the flash array, in the stores registered for the run. ---- */
+
+/* Looks up a name, all of its `bytes` bytes, in a store; up to `capacity` bytes of the value of the first entry that has it
+ * are copied. Gives the bytes of the value, which may be more. What others have appended since the run began is not seen; if
+ * they have deleted or updated entries, the run ends with a conflict. -ISC_ENOENT where there is no such name, -ISC_EBADF
+ * for no such store, -ISC_EINVAL for a name of another length than the store's. */
 static inline int64_t isc_look_up(int store, const void *name, size_t bytes, void *to, size_t capacity) {
   return isc_import_look_up(store, name, (int32_t)bytes, to, (int32_t)capacity);
 }

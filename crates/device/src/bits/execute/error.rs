@@ -35,6 +35,9 @@ pub enum ExecuteError {
     /// The flash lost data, or refused.
     #[error(transparent)]
     Flash(#[from] Fault),
+    /// Who the result is for within the drive did not take a page of it, and knows why.
+    #[error("a page of the result was not taken")]
+    NotReceived,
 }
 
 /// What stops a die's share.
@@ -44,6 +47,7 @@ pub(super) enum Failure {
     Ftl(FtlError),
     Flash(Fault),
     Buffers { needed: u32, most: u32 },
+    NotReceived,
 }
 
 impl From<Failure> for ExecuteError {
@@ -53,6 +57,7 @@ impl From<Failure> for ExecuteError {
             Failure::Ftl(error) => ExecuteError::Ftl(error),
             Failure::Flash(fault) => ExecuteError::Flash(fault),
             Failure::Buffers { needed, most } => ExecuteError::Buffers { needed, most },
+            Failure::NotReceived => ExecuteError::NotReceived,
         }
     }
 }

@@ -6,9 +6,11 @@
 mod accelerator;
 mod error;
 mod fetch;
+mod operands;
 mod outlook;
 mod read;
 mod stage;
+mod within;
 mod write;
 
 use std::cell::{Cell, RefCell};
@@ -38,9 +40,10 @@ use crate::region::DieBatch;
 use crate::schedule::Schedule;
 use accelerator::Accelerator;
 pub use error::ExecuteError;
+use operands::Asked;
 use outlook::KnownPlans;
-use read::Asked;
-pub use read::Evaluated;
+pub use read::{Evaluated, Wanted};
+pub use within::{NotReceived, Receive, Receiving, Within};
 pub use write::PlacedRows;
 
 /// Page buffers of the chunks of a batch, in their order.
@@ -191,7 +194,7 @@ impl Bits {
         (bits, count_only): (u64, bool),
         page_of: impl Fn(V) -> Result<Lpn, Status>,
     ) -> Result<Explained<V>, ExecuteError> {
-        let asked = read::number(expression, page_of)?;
+        let asked = operands::number(expression, page_of)?;
         let chunks = self.chunks_of(bits);
         let geometry = self.schedule.geometry();
         let stored = |lpn, reads: &mut _| self.stored(lpn, reads);
@@ -259,7 +262,7 @@ impl Bits {
         first: u64,
         bits: u64,
     ) -> Result<Vec<(Class, Route)>, ExecuteError> {
-        let asked = read::number(estimated.expression, |name| (estimated.page_of)(name))?;
+        let asked = operands::number(estimated.expression, |name| (estimated.page_of)(name))?;
         let classes = self.classes_from(estimated, &asked, first, bits);
         let count_only = estimated.question.count_only;
         let planned = self.routes(&asked.expression, estimated.by, classes, count_only);

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use nvme::Expression;
 
-use super::{Bits, Estimated, ExecuteError, read};
+use super::{Bits, Estimated, ExecuteError, operands};
 use crate::bits::classes::Class;
 use crate::bits::demand::Question;
 use crate::bits::engine::Evaluator;
@@ -42,7 +42,7 @@ impl Bits {
         &self,
         estimated: &Estimated<'_, V>,
     ) -> Result<Outlook, ExecuteError> {
-        let asked = read::number(estimated.expression, |name| (estimated.page_of)(name))?;
+        let asked = operands::number(estimated.expression, |name| (estimated.page_of)(name))?;
         let classes = self.classes_from(estimated, &asked, 0, estimated.question.bits);
         let count_only = estimated.question.count_only;
         let planned = self.routes(&asked.expression, estimated.by, classes, count_only);

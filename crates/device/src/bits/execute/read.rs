@@ -9,18 +9,16 @@ use nvme::command::FcRead;
 use nvme::{Expression, Lba, Status};
 
 use super::error::Failure;
-use super::fetch::{ChunkPart, each_part};
+use super::operands::{Asked, number};
 use super::stage::{Sink, Stage};
 use super::{Bits, ExecuteError};
-use crate::bits::classes::{Class, DieShare, classes};
+use crate::bits::classes::{Class, DieShare};
 use crate::bits::engine::{Engine, Evaluator};
 use crate::bits::plan::{Computation, Plan, Source};
 use crate::bits::routes::{Choice, Route, Routes, renumbered, route, routes};
 use crate::bits::rows::Leaf;
 use crate::bits::work::{Lent, Work};
-use crate::cost::PageRead;
-use crate::ftl::{Lpn, PageSlice, Stored};
-use crate::memory::BufferId;
+use crate::ftl::Lpn;
 use crate::schedule::{Fault, Origin};
 
 /// What an evaluation gave, besides the result in host memory.
@@ -34,21 +32,36 @@ pub struct Evaluated {
 
 /// Ones of a result, if they were counted, and bits in which a second result differs.
 #[derive(Clone, Copy, Default)]
-struct Counted {
-    ones: u64,
+pub(super) struct Counted {
+    pub(super) ones: u64,
     differing: u64,
 }
 
-/// An expression with its operands numbered, and where each begins.
-pub(super) struct Asked {
-    pub(super) expression: Expression<Leaf>,
-    pub(super) first: Vec<Lpn>,
+/// What is wanted of an expression.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted {
+    /// Bits of the operands.
+    pub bits: u64,
+    /// Who evaluates it.
+    pub by: Evaluator,
+    /// Whether the result is compared with that of a second plan.
+    pub check: bool,
 }
 
-/// How a command is carried out, the same for all its classes.
+impl From<&FcRead> for Wanted {
+    fn from(command: &FcRead) -> Wanted {
+        Wanted {
+            bits: command.bits,
+            by: command.engine.into(),
+            check: command.check,
+        }
+    }
+}
+
+/// How an expression is evaluated, the same for all its classes.
 #[derive(Clone)]
 struct How {
-    command: FcRead,
+    wanted: Wanted,
     origin: Origin,
     sink: Sink,
     /// Whether several classes are under way: what waits in the accelerator's buffer must not keep out what another
@@ -59,7 +72,7 @@ struct How {
 }
 
 /// What is carried out for one class.
-struct Planned {
+pub(super) struct Planned {
     class: Class,
     routes: Routes,
     second: Option<Plan>,
@@ -80,90 +93,22 @@ impl Bits {
     ) -> Result<Evaluated, ExecuteError> {
         let expression = self.fetch_expression(command, origin).await?;
         let asked = number(&expression, page_of)?;
-        let (chunks, per_chunk) = (self.chunks_of(command.bits), self.unit().per_page());
-        let pages = self.unit().of_bits(command.bits) as u32;
-        let all = asked
-            .first
-            .iter()
-            .flat_map(|first| first.0..first.0 + pages);
-        self.ftl.entries_for(all.map(Lpn)).await?;
-        let mut pins = Vec::new();
-        let geometry = self.schedule.geometry();
-        let stored = |lpn, reads: &mut _| self.stored(lpn, reads);
-        let first = (&asked.first[..], per_chunk);
-        let classes = classes(stored, geometry, first, 0..chunks, |block| {
-            self.ftl.pin(block);
-            pins.push(block);
-        });
-        let evaluated = self.evaluate_pinned(command, origin, &asked, classes).await;
-        self.unpin(&pins);
-        evaluated
-    }
-
-    fn unpin(&self, pins: &[BlockId]) {
-        pins.iter().for_each(|block| self.ftl.unpin(*block));
-    }
-
-    /// Where the chunk is that begins with a logical page: where the data cache has what flash misses, it is nowhere that
-    /// could be sensed. The reads that it takes outside of the region are added to `reads`.
-    pub(super) fn stored(&self, lpn: Lpn, reads: &mut Vec<PageRead>) -> Stored {
-        let mut lpns = (lpn.0..lpn.0 + self.unit().per_page()).map(Lpn);
-        let stored = match lpns.any(|lpn| self.cache.has_unsaved(lpn)) {
-            true => Stored::Elsewhere(None),
-            false => self.ftl.stored(lpn),
-        };
-        if matches!(stored, Stored::Elsewhere(_)) {
-            self.add_reads(lpn, reads);
-        }
-        stored
-    }
-
-    /// Adds what reading the chunk that begins with a logical page asks of flash, beside what the data cache has.
-    fn add_reads(&self, lpn: Lpn, reads: &mut Vec<PageRead>) {
-        let whole = PageSlice::new(lpn, 0, self.page_bytes() as u32, BufferId::NONE);
-        each_part(
-            &whole,
-            self.unit(),
-            |slice| self.cache.peek(slice),
-            |part| {
-                let slice = match part {
-                    ChunkPart::Missed(run) => run,
-                    ChunkPart::Found(_) => return,
-                    ChunkPart::PartlyFound(slice, rest) => rest.of(slice),
-                };
-                self.ftl
-                    .each_read(slice, |read, mode| reads.push(PageRead::of(&read, mode)));
-            },
-        );
-    }
-
-    async fn evaluate_pinned(
-        self: &Rc<Bits>,
-        command: &FcRead,
-        origin: Origin,
-        asked: &Asked,
-        classes: Vec<Class>,
-    ) -> Result<Evaluated, ExecuteError> {
-        let planned = self.planned(asked, classes, command);
+        let wanted = Wanted::from(command);
+        self.entries_for(&asked, wanted).await?;
+        let (classes, _pins) = self.pinned(&asked, wanted);
+        let planned = self.planned(&asked, classes, wanted, command.count_only);
         let located = self
             .port
             .locate(origin, &command.data, command.data_bytes());
         let segments = located.await.map_err(ExecuteError::Host)?;
         self.port.check(&segments).map_err(ExecuteError::Host)?;
-        let how = How {
-            command: *command,
-            origin,
-            sink: match command.count_only {
-                true => Sink::Count,
-                false => Sink::Host(segments.clone()),
-            },
-            mixed: planned.len() > 1,
-            lent: Rc::default(),
+        let sink = match command.count_only {
+            true => Sink::Count,
+            false => Sink::Host(segments.clone()),
         };
-        let counted = self.carry_out_all(planned, &how).await;
-        self.give_back(how.lent.take());
-        let counted = counted?;
-        self.count_check(command.check, counted.differing);
+        let counted = self
+            .carry_out_counted(planned, wanted, (sink, origin))
+            .await?;
         let mut evaluated = Evaluated {
             data_bytes: 0,
             differing_bits: counted.differing,
@@ -174,6 +119,27 @@ impl Bits {
             evaluated.data_bytes = command.data_bytes();
         }
         Ok(evaluated)
+    }
+
+    /// Carries out all classes, and counts what became of it.
+    pub(super) async fn carry_out_counted(
+        self: &Rc<Bits>,
+        planned: Vec<Planned>,
+        wanted: Wanted,
+        (sink, origin): (Sink, Origin),
+    ) -> Result<Counted, ExecuteError> {
+        let how = How {
+            wanted,
+            origin,
+            sink,
+            mixed: planned.len() > 1,
+            lent: Rc::default(),
+        };
+        let counted = self.carry_out_all(planned, &how).await;
+        self.give_back(how.lent.take());
+        let counted = counted?;
+        self.count_check(wanted.check, counted.differing);
+        Ok(counted)
     }
 
     async fn fetch_expression(
@@ -191,15 +157,20 @@ impl Bits {
         Ok(Expression::decode(&bytes)?)
     }
 
-    fn planned(&self, asked: &Asked, classes: Vec<Class>, command: &FcRead) -> Vec<Planned> {
-        let by = Evaluator::from(command.engine);
-        let routes = self.routes(&asked.expression, by, classes, command.count_only);
+    pub(super) fn planned(
+        &self,
+        asked: &Asked,
+        classes: Vec<Class>,
+        wanted: Wanted,
+        count_only: bool,
+    ) -> Vec<Planned> {
+        let routes = self.routes(&asked.expression, wanted.by, classes, count_only);
         let planned = routes.into_iter().map(|(class, routes)| {
-            let engine = match by {
+            let engine = match wanted.by {
                 Evaluator::Engine(engine) => engine,
                 Evaluator::Best(_) => routes.chosen.plan.engine,
             };
-            let second = command
+            let second = wanted
                 .check
                 .then(|| self.second_plan(&asked.expression, engine, &class));
             Planned {
@@ -349,9 +320,9 @@ impl Bits {
             ..
         } = route;
         let chunks = work.class.len() as u64;
-        let asked = Evaluator::from(how.command.engine);
+        let asked = how.wanted.by;
         let mut stages = Vec::with_capacity(brought.len() + 1);
-        let bits = how.command.bits;
+        let bits = how.wanted.bits;
         let across = |plan: &Plan| {
             how.mixed
                 || plan
@@ -436,23 +407,4 @@ async fn run_share(stages: Rc<[Rc<Stage>]>, number: usize) {
             return;
         }
     }
-}
-
-/// Numbers the operands of an expression, and finds the page that each begins with.
-pub(super) fn number<V: nvme::Operand>(
-    expression: &Expression<V>,
-    page_of: impl Fn(V) -> Result<Lpn, Status>,
-) -> Result<Asked, ExecuteError> {
-    let names = expression.vectors();
-    let place = |name: V| {
-        let at = names.binary_search(&name);
-        Leaf::Stored(at.expect("every operand is named") as u32)
-    };
-    Ok(Asked {
-        first: names
-            .iter()
-            .map(|&name| page_of(name).map_err(ExecuteError::Operand))
-            .collect::<Result<_, _>>()?,
-        expression: expression.try_map(|name| Ok::<_, ExecuteError>(place(name)))?,
-    })
 }

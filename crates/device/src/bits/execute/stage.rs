@@ -5,17 +5,18 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use nvme::SegmentList;
-use sim::Time;
+use sim::{JoinHandle, Time};
 
 use super::error::Failure;
 use super::fetch::{Fetched, Fetches};
-
+use super::within::{NotReceived, Receive};
 use super::{Bits, Pages};
 use crate::bits::classes::DieShare;
 use crate::bits::combine::{count_ones, invert, mask_tail};
 use crate::bits::plan::{Plan, Source};
 use crate::bits::recipe::{Gate, Instruction, Recipe};
 use crate::bits::work::Work;
+use crate::memory::BufferId;
 use crate::region::DieBatch;
 use crate::schedule::{Origin, Ticket};
 
@@ -28,6 +29,8 @@ pub(super) enum Sink {
     Count,
     /// They are programmed into this layer of strings that were lent.
     Strings { layer: u32, inverse: bool },
+    /// Somebody within the drive takes them.
+    Within(Rc<dyn Receive>),
 }
 
 /// One stage, shared by the tasks of its dies.
@@ -59,7 +62,18 @@ enum Value<'a> {
 }
 
 /// A batch of results on its way to flash.
-type Programming<'a> = (Ticket<'a>, Pages<'a>);
+struct Programming<'a> {
+    programs: Programs<'a>,
+    /// Its buffers, in use until these are over.
+    _pages: Pages<'a>,
+}
+
+enum Programs<'a> {
+    /// Of strings that were lent.
+    Lent(Ticket<'a>),
+    /// Of who takes the pages.
+    Received(Vec<JoinHandle<Result<(), NotReceived>>>),
+}
 
 impl Stage {
     /// The stage that carries out `plan`; its result is compared with what `check` makes of the
@@ -74,7 +88,7 @@ impl Stage {
         (sink, origin): (Sink, Origin),
     ) -> Rc<Stage> {
         let recipe = Recipe::new(&plan, matches!(sink, Sink::Count), check, across);
-        let programs = matches!(sink, Sink::Strings { .. });
+        let programs = matches!(sink, Sink::Strings { .. } | Sink::Within(_));
         let planes = bits.schedule.geometry().planes_per_die;
         let most = bits.buffers.most_at_once();
         let ahead = recipe.fetches_ahead(across, programs, planes, most);
@@ -177,6 +191,11 @@ impl Stage {
                     self.invert(&result);
                 }
                 *programming = Some(self.start_program(batch, result, layer));
+                Ok(())
+            }
+            Sink::Within(receiver) => {
+                over(programming.take()).await?;
+                *programming = Some(self.give(batch, result, receiver));
                 Ok(())
             }
         }
@@ -349,12 +368,7 @@ impl Stage {
         let (bits, page_bytes) = (&self.bits, self.bits.page_bytes());
         let mut total = 0;
         for (&chunk, page) in batch.iter().zip(pages) {
-            let left = self.bits_from(chunk);
-            let bytes = left.div_ceil(8).min(page_bytes);
-            if left < page_bytes * 8 {
-                bits.buffers
-                    .with_mut(page.id(), |page| mask_tail(page, left));
-            }
+            let bytes = self.mask_end(chunk, page.id());
             let offset = self.work.class.chunk(chunk) * page_bytes;
             bits.port
                 .copy_out(segments, offset, page.id(), 0..bytes as usize)
@@ -381,15 +395,57 @@ impl Stage {
         }
         let pages_programmed = batch.len() as u64;
         bits.count(|counts| counts.temporary_page_programs += pages_programmed);
-        (ticket, pages)
+        Programming {
+            programs: Programs::Lent(ticket),
+            _pages: pages,
+        }
+    }
+
+    /// Begins to give a batch of the result to who takes it.
+    fn give<'a>(
+        &self,
+        batch: &DieBatch,
+        pages: Pages<'a>,
+        receiver: &Rc<dyn Receive>,
+    ) -> Programming<'a> {
+        let given = batch.iter().zip(&pages).map(|(&place, page)| {
+            let bytes = self.mask_end(place, page.id());
+            let offset = self.work.class.chunk(place) * self.bits.page_bytes();
+            let received = receiver.clone().receive(offset, bytes as u32, page.id());
+            self.bits.sim.spawn(received)
+        });
+        Programming {
+            programs: Programs::Received(given.collect()),
+            _pages: pages,
+        }
+    }
+
+    /// Clears what a page has past the end of the result; gives how many bytes of the result it has.
+    fn mask_end(&self, place: u64, page: BufferId) -> u64 {
+        let (left, page_bytes) = (self.bits_from(place), self.bits.page_bytes());
+        if left < page_bytes * 8 {
+            let buffers = &self.bits.buffers;
+            buffers.with_mut(page, |page| mask_tail(page, left));
+        }
+        left.div_ceil(8).min(page_bytes)
     }
 }
 
 /// Waits for the programs of a batch.
 async fn over(programming: Option<Programming<'_>>) -> Result<(), Failure> {
-    match programming {
-        Some((ticket, _)) => ticket.await.map_err(Failure::Flash),
-        None => Ok(()),
+    let Some(Programming { programs, _pages }) = programming else {
+        return Ok(());
+    };
+    match programs {
+        Programs::Lent(ticket) => ticket.await.map_err(Failure::Flash),
+        Programs::Received(received) => {
+            // All of them use the buffers until they are over.
+            let mut all = Ok(());
+            for received in received {
+                all = all.and(received.await);
+            }
+            all.map_err(|NotReceived| Failure::NotReceived)
+        }
     }
 }
 

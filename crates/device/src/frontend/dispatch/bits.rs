@@ -18,6 +18,7 @@ pub(super) fn status_of(error: &ExecuteError) -> Status {
         ExecuteError::Buffers { .. } => Status::COMMAND_SIZE_LIMIT_EXCEEDED,
         ExecuteError::Ftl(error) => answer::status_of(*error, false),
         ExecuteError::Flash(fault) => answer::status_of((*fault).into(), false),
+        ExecuteError::NotReceived => Status::INTERNAL_ERROR,
     }
 }
 

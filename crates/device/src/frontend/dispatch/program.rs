@@ -3,7 +3,7 @@
 
 use media::core::Work;
 use media::link::Carries;
-use nvme::command::ExecuteProgram;
+use nvme::command::{ExecuteProgram, Returned};
 use nvme::task::{Outcome, Request};
 use nvme::{Lba, Status};
 
@@ -55,10 +55,13 @@ impl Controller {
     /// What a run is asked to do, its files as logical pages.
     ///
     /// # Errors
-    /// Those of [`Request::check`]; Invalid Field for an extent that is not whole logical pages; Unrecovered Read Error if
+    /// Those of [`Request::check`]; Invalid Search Region; Invalid Field for an extent that is not whole logical pages; Unrecovered Read Error if
     /// blocks of a file are marked.
     fn asked(&self, namespace: &Namespace, request: Request) -> Result<RunRequest, Status> {
         request.check(namespace.blocks(), namespace.block_bytes())?;
+        for region in &request.stores {
+            self.check_lookup(namespace, (namespace.id, *region), 0, Returned::default())?;
+        }
         let files = request.files.iter().map(|file| {
             let extents = file.extents.iter();
             let extents = extents.map(|extent| self.pages_of_extent(namespace, extent));
@@ -72,6 +75,7 @@ impl Controller {
             retries: request.retries,
             limits: request.limits,
             files: files.collect::<Result<_, Status>>()?,
+            stores: request.stores,
             arguments: request.arguments,
         })
     }

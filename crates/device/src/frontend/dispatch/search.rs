@@ -102,7 +102,7 @@ impl Controller {
 
     /// # Errors
     /// Invalid Field for more records than a command may return; Unrecovered Read Error if blocks of the values are marked.
-    fn check_lookup(
+    pub(super) fn check_lookup(
         &self,
         namespace: &Namespace,
         (id, region): (NamespaceId, RegionId),

@@ -1,7 +1,10 @@
 //! Which version of a page a transaction sees.
 
+use std::ops::Range;
+
 use media::nand::DieId;
 
+use super::tentative::Delta;
 use super::{SnapshotId, VersionError};
 use crate::ftl::{Ftl, Lpn, PageSlice, UnitAddress};
 use crate::planted::{Bug, is_planted};
@@ -38,6 +41,28 @@ impl Ftl {
             Some(Some(at)) => Place::Version(at),
             Some(None) => Place::Nothing,
         })
+    }
+
+    /// Whether a transaction sees the newest version of all of `pages`, and nothing that it wrote to them itself.
+    ///
+    /// # Errors
+    /// [`VersionError::Lost`].
+    pub fn sees_newest(&self, id: SnapshotId, pages: &Range<u32>) -> Result<bool, VersionError> {
+        let number = self.versions.number(id)?;
+        let tentative = self.versions.tentative.borrow();
+        let mut tentative = tentative.range(pages.clone());
+        let changed = self.changed_since(pages, number).is_some();
+        let is_own = |delta: &Delta| delta.by == id && delta.at.is_some();
+        Ok(!changed && !tentative.any(|(_, delta)| is_own(delta)))
+    }
+
+    /// Whether nobody has changed any of `pages` since a transaction began.
+    ///
+    /// # Errors
+    /// [`VersionError::Lost`].
+    pub fn is_unchanged(&self, id: SnapshotId, pages: &Range<u32>) -> Result<bool, VersionError> {
+        let number = self.versions.number(id)?;
+        Ok(self.changed_since(pages, number).is_none())
     }
 
     /// Starts reading a slice of a page from a version of it; `notify` is told when it is over.

@@ -63,8 +63,8 @@ fn reads_end_with_the_file_and_writes_stay_in_it() {
         "(call $file_write (i32.const 1) (i32.const 0) (i32.const 64) (i64.const 0))",
         "(call $file_write (i32.const 0) (i32.const 0) (i32.const 1) (i64.const 9223372036854775807))",
         "(i64.extend_i32_s (call $submit_write (i32.const 1) (i32.const 0) (i32.const 64) (i64.const 0)))",
-        "(call $evaluate (i32.const 0) (i32.const 4) (i32.const -1))",
-        "(call $evaluate (i32.const 0) (i32.const 4) (i32.const 1))",
+        "(call $evaluate (i32.const 0) (i32.const 4) (i64.const 0) (i32.const -1))",
+        "(call $evaluate (i32.const 0) (i32.const 4) (i64.const 0) (i32.const 1))",
         "(call $look_up (i32.const 0) (i32.const 0) (i32.const 4) (i32.const 8) (i32.const 8))",
     ]);
     assert_eq!(values, [-13, -27, -13, -38, -13, -38]);

@@ -393,7 +393,7 @@ fn calls_with_wrong_arguments_are_refused_or_stop_the_task() {
         (&stops("(call $put_ret (i32.const -8) (i32.const 64))"), "trapped: out of bounds: put_ret of 64 bytes"),
         (&stops("(call $log (i32.const 0) (i32.const 65537))"), "trapped: out of bounds: log of 65537 bytes"),
         (
-            &stops("(call $evaluate (i32.const 65530) (i32.const 10) (i32.const -1))"),
+            &stops("(call $evaluate (i32.const 65530) (i32.const 10) (i64.const 0) (i32.const -1))"),
             "trapped: out of bounds: evaluate",
         ),
         (

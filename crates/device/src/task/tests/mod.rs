@@ -264,7 +264,7 @@ fn task(data: &str, main: &str) -> String {
         (import "isc" "submit_write" (func $submit_write (param i32 i32 i32 i64) (result i32)))
         (import "isc" "wait" (func $wait (param i32) (result i64)))
         (import "isc" "log" (func $log (param i32 i32) (result i32)))
-        (import "isc" "evaluate" (func $evaluate (param i32 i32 i32) (result i64)))
+        (import "isc" "evaluate" (func $evaluate (param i32 i32 i64 i32) (result i64)))
         (import "isc" "look_up" (func $look_up (param i32 i32 i32 i32 i32) (result i64)))
         (memory (export "memory") 1)
         (data (i32.const 0) "{data}")

@@ -1,8 +1,6 @@
 //! Names that tasks have the drive look up.
 
-use bitline::{
-    Drive, Ended, Host, Loading, NameKind, NameTerm, NewStore, Outcome, Pattern, TaskRun,
-};
+use bitline::{Drive, Ended, NameKind, NameTerm, NewStore, Outcome, Pattern, TaskRun};
 
 use crate::modules::{look_up, wait};
 use crate::{beside, drive};

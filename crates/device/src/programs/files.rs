@@ -2,11 +2,11 @@
 
 use std::rc::Rc;
 
+use super::ends::told;
 use super::names::Names;
 use super::vectors::Vectors;
-use crate::ftl::{Lpn, VersionError};
 use crate::task::{Data, FileError, Files, LocalBoxFuture};
-use crate::tx::{Transaction, TxError};
+use crate::tx::Transaction;
 
 /// The files of a transaction, and what else its task can ask of the drive.
 pub(super) struct TransactionFiles {
@@ -85,39 +85,4 @@ impl Files for TransactionFiles {
     ) -> LocalBoxFuture<'a, Result<Option<Vec<u8>>, FileError>> {
         Box::pin(async move { self.names.look_up(store, &name).await })
     }
-}
-
-/// What a run ends with whose transaction failed so.
-pub(super) fn told(error: &TxError, transaction: &Transaction) -> FileError {
-    let reason = match error {
-        TxError::Version(VersionError::Conflict(page)) => {
-            located(transaction, *page).map(|place| {
-                format!("{place} were changed by somebody else since the transaction began")
-            })
-        }
-        TxError::Version(VersionError::Taken(page)) => located(transaction, *page).map(|place| {
-            format!("another transaction, which is still open, has written to {place}")
-        }),
-        _ => None,
-    };
-    failed(error, reason.unwrap_or_else(|| error.to_string()))
-}
-
-/// What a run ends with, for this reason.
-pub(super) fn failed(error: &TxError, reason: String) -> FileError {
-    match error {
-        TxError::Version(VersionError::Lost) => FileError::Lost { reason },
-        error if error.is_conflict() => FileError::Conflict { reason },
-        error if error.is_full() => FileError::Full { reason },
-        _ => FileError::Device { reason },
-    }
-}
-
-/// Where a page is, as who registered the files knows it.
-fn located(transaction: &Transaction, page: Lpn) -> Option<String> {
-    let (file, bytes) = transaction.bytes_of(page)?;
-    Some(format!(
-        "bytes {} to {} of file {file}",
-        bytes.start, bytes.end
-    ))
 }

@@ -5,6 +5,7 @@
 //! a transaction begun, its `files` shown to the task, the task run in it, and committed or rolled back; after a conflict anew, as often as asked.
 //! A task may have the drive evaluate expressions over `vectors` and look `names` up.
 
+mod ends;
 mod facts;
 mod files;
 mod names;

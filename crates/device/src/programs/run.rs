@@ -8,7 +8,8 @@ use nvme::{NamespaceId, RegionId, Status};
 use sim::resource::Semaphore;
 use sim::{Either, Span, select};
 
-use super::files::{TransactionFiles, failed, told};
+use super::ends::{failed, told};
+use super::files::TransactionFiles;
 use super::names::Names;
 use super::vectors::Vectors;
 use super::{ProgramId, Programs, Runs};

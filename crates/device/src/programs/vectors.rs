@@ -9,7 +9,7 @@ use media::core::Work;
 use nvme::Expression;
 use sim::join_all;
 
-use super::files::told;
+use super::ends::told;
 use crate::bits::combine::{and_into, count_ones, invert, mask_tail, or_into, xor_into};
 use crate::bits::{
     Bits, Evaluator, ExecuteError, NotReceived, Objective, Receive, Receiving, Wanted, Within,
@@ -238,12 +238,15 @@ impl Vectors {
     }
 }
 
+/// A page is combined with another, and has the result.
+type Combine = fn(&mut [u8], &[u8]);
+
 /// The value of an expression over pages. How deep it nests was looked at when it was decoded.
 fn value_of<'a>(
     expression: &Expression<Operand>,
     page_of: &impl Fn(Operand) -> &'a [u8],
 ) -> Vec<u8> {
-    let (combine, operands): (fn(&mut [u8], &[u8]), _) = match expression {
+    let (combine, operands): (Combine, _) = match expression {
         Expression::Vector(operand) => return page_of(*operand).to_vec(),
         Expression::Not(inner) => {
             let mut value = value_of(inner, page_of);

@@ -226,19 +226,13 @@ impl Transaction {
                 image
             }
         };
-        let mut image = image.borrow_mut();
+        let keep = |bytes: &[u8]| {
+            image.borrow_mut()[piece.within()].copy_from_slice(&bytes[piece.place()]);
+        };
         match source {
-            Source::Bytes(None) => {}
-            Source::Bytes(Some(data)) => {
-                image[piece.within()].copy_from_slice(&data[piece.place()]);
-            }
-            Source::Buffer(buffer) => {
-                let copy =
-                    |page: &[u8]| image[piece.within()].copy_from_slice(&page[piece.place()]);
-                self.owner.buffers.with(buffer, copy);
-            }
+            Source::Bytes(data) => data.map_or((), keep),
+            Source::Buffer(buffer) => self.owner.buffers.with(buffer, keep).unwrap_or(()),
         }
-        drop(image);
         let tenant = self.origin.tenant;
         self.owner
             .move_bytes(tenant, piece.bytes.into(), Toward::Cells)

@@ -9,6 +9,7 @@ mod fetch;
 mod operands;
 mod outlook;
 mod read;
+mod receive;
 mod stage;
 mod within;
 mod write;
@@ -41,9 +42,11 @@ use crate::schedule::Schedule;
 use accelerator::Accelerator;
 pub use error::ExecuteError;
 use operands::Asked;
+pub use operands::Wanted;
 use outlook::KnownPlans;
-pub use read::{Evaluated, Wanted};
-pub use within::{NotReceived, Receive, Receiving, Within};
+pub use read::Evaluated;
+pub use receive::{NotReceived, Receive, Receiving};
+pub use within::Within;
 pub use write::PlacedRows;
 
 /// Page buffers of the chunks of a batch, in their order.

@@ -1,16 +1,38 @@
-//! The operands of an expression: numbered, found, and kept where they are while it is evaluated.
+//! What is asked for, and the operands of an expression: numbered, found, and kept where they are while it is evaluated.
 
 use media::nand::BlockId;
+use nvme::command::FcRead;
 use nvme::{Expression, Status};
 
 use super::fetch::{ChunkPart, each_part};
-use super::read::Wanted;
 use super::{Bits, ExecuteError};
 use crate::bits::classes::{Class, classes};
+use crate::bits::engine::Evaluator;
 use crate::bits::rows::Leaf;
 use crate::cost::PageRead;
 use crate::ftl::{Lpn, PageSlice, Stored};
 use crate::memory::BufferId;
+
+/// What is wanted of an expression.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted {
+    /// Bits of the operands.
+    pub bits: u64,
+    /// Who evaluates it.
+    pub by: Evaluator,
+    /// Whether the result is compared with that of a second plan.
+    pub check: bool,
+}
+
+impl From<&FcRead> for Wanted {
+    fn from(command: &FcRead) -> Wanted {
+        Wanted {
+            bits: command.bits,
+            by: command.engine.into(),
+            check: command.check,
+        }
+    }
+}
 
 /// An expression with its operands numbered, and where each begins.
 pub(super) struct Asked {

@@ -9,7 +9,7 @@ use nvme::command::FcRead;
 use nvme::{Expression, Lba, Status};
 
 use super::error::Failure;
-use super::operands::{Asked, number};
+use super::operands::{Asked, Wanted, number};
 use super::stage::{Sink, Stage};
 use super::{Bits, ExecuteError};
 use crate::bits::classes::{Class, DieShare};
@@ -35,27 +35,6 @@ pub struct Evaluated {
 pub(super) struct Counted {
     pub(super) ones: u64,
     differing: u64,
-}
-
-/// What is wanted of an expression.
-#[derive(Clone, Copy, Debug)]
-pub struct Wanted {
-    /// Bits of the operands.
-    pub bits: u64,
-    /// Who evaluates it.
-    pub by: Evaluator,
-    /// Whether the result is compared with that of a second plan.
-    pub check: bool,
-}
-
-impl From<&FcRead> for Wanted {
-    fn from(command: &FcRead) -> Wanted {
-        Wanted {
-            bits: command.bits,
-            by: command.engine.into(),
-            check: command.check,
-        }
-    }
 }
 
 /// How an expression is evaluated, the same for all its classes.

@@ -9,7 +9,7 @@ use sim::{JoinHandle, Time};
 
 use super::error::Failure;
 use super::fetch::{Fetched, Fetches};
-use super::within::{NotReceived, Receive};
+use super::receive::{NotReceived, Receive};
 use super::{Bits, Pages};
 use crate::bits::classes::DieShare;
 use crate::bits::combine::{count_ones, invert, mask_tail};

@@ -1,17 +1,14 @@
 //! Evaluations for somebody within the drive: nothing crosses the link.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::rc::Rc;
 
 use nvme::{Expression, Status};
 
-use super::operands::number;
-use super::read::Wanted;
+use super::operands::{Wanted, number};
+use super::receive::Receive;
 use super::stage::Sink;
 use super::{Bits, ExecuteError};
 use crate::ftl::Lpn;
-use crate::memory::BufferId;
 use crate::schedule::Origin;
 
 /// What becomes of a result that stays within the drive.
@@ -22,20 +19,6 @@ pub enum Within {
     /// Its pages are given to somebody.
     Pages(Rc<dyn Receive>),
 }
-
-/// Who takes the pages of a result.
-pub trait Receive {
-    /// Takes a page of the result, which begins at this byte of it and has so many, from a page buffer that is the
-    /// receiver's until this is over. Pages come in any order, several at a time.
-    fn receive(self: Rc<Self>, offset: u64, bytes: u32, page: BufferId) -> Receiving;
-}
-
-/// A page that is being taken.
-pub type Receiving = Pin<Box<dyn Future<Output = Result<(), NotReceived>>>>;
-
-/// A page of a result was not taken; who did not take it knows why.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NotReceived;
 
 impl Bits {
     /// Evaluates an expression, its operands as they are when `may` is asked, which looks at them in this instant and may

@@ -193,9 +193,10 @@ class Tasks:
     """The tasks of a drive.
 
     What is run is a program, by index and identifier, or a module. Of each file is said whether the run may
-    write it. Limits are bytes of memory, cycles, bytes of the log, bytes of the value, and tickets; 0 is what
-    is usual. What became of a run is how it ended, the code of one that failed, why, the value, the log; and
-    cycles, bytes of memory, attempts, nanoseconds.
+    write it. Stores are "name", or "name/number" for another name field than the first. Limits are bytes of
+    memory, cycles, bytes of the log, bytes of the value, and tickets; 0 is what is usual. What became of a
+    run is how it ended, the code of one that failed, why, the value, the log; and cycles, bytes of memory,
+    attempts, nanoseconds.
     """
 
     def __new__(cls, drive: Drive) -> Tasks: ...
@@ -212,6 +213,7 @@ class Tasks:
         self,
         what: tuple[int, int] | bytes,
         files: builtins.list[tuple[str, bool]],
+        stores: builtins.list[str],
         arguments: bytes,
         isolation: str,
         retries: int,
@@ -223,6 +225,7 @@ class Tasks:
         self,
         what: tuple[int, int] | bytes,
         files: builtins.list[tuple[str, bool]],
+        stores: builtins.list[str],
         arguments: bytes,
         isolation: str,
         retries: int,

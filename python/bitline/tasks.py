@@ -33,7 +33,13 @@ Status: TypeAlias = Literal[
 
 #: What is run, objects and whether they may be written, stores, arguments, isolation, retries, limits.
 _Request: TypeAlias = tuple[
-    tuple[int, int] | bytes, list[tuple[str, bool]], list[str], bytes, str, int, tuple[int, int, int, int, int]
+    tuple[int, int] | bytes,
+    list[tuple[str, bool]],
+    list[str],
+    bytes,
+    str,
+    int,
+    tuple[int, int, int, int, int],
 ]
 
 _WRITES = {"r": False, "w": True, "rw": True}

@@ -132,7 +132,7 @@ _TYPES = {
     "submit_write": ("iiil", "i"),
     "wait": ("i", "l"),
     "log": ("ii", "i"),
-    "evaluate": ("iii", "l"),
+    "evaluate": ("iili", "l"),
     "look_up": ("iiiii", "l"),
 }
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from test_cc import NO_ENGINE, twin_of
+from test_tasks_in_c import check_names
 
 from bitline import cc, wasm
 
@@ -26,16 +27,22 @@ pytestmark = pytest.mark.skipif(not has_target(), reason=f"SKIPPED: rustup targe
 
 
 @pytest.fixture(scope="module")
-def module(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The example of the crate, compiled."""
+def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the crate's examples, compiled."""
     folder = tmp_path_factory.mktemp("rust")
-    command = ["cargo", "build", "--release", "--locked", "--target", TARGET, "--example", "checksum"]
+    command = ["cargo", "build", "--release", "--locked", "--target", TARGET, "--examples"]
     done = subprocess.run(
         [*command, "--target-dir", folder], capture_output=True, text=True, check=False, cwd=CRATE
     )
     assert done.returncode == 0, done.stderr
     assert "warning" not in done.stderr
-    return folder / TARGET / "release" / "examples" / "checksum.wasm"
+    return folder / TARGET / "release" / "examples"
+
+
+@pytest.fixture(scope="module")
+def module(modules: Path) -> Path:
+    """The checksum."""
+    return modules / "checksum.wasm"
 
 
 def test_a_drive_would_load_it(module: Path) -> None:
@@ -70,3 +77,7 @@ def test_its_errors_roll_it_back(module: Path) -> None:
     files = {"in": (b"text", "r"), "out": (bytes(8), "r")}
     assert task_host.run(module, files, b"no numbers").code == task_host.EINVAL
     assert task_host.run(module, files, bytes([0, 0, 0, 0, 1, 0, 0, 0])).code == task_host.EACCES
+
+
+def test_it_looks_names_up(modules: Path) -> None:
+    check_names(modules / "names.wasm")

@@ -18,9 +18,12 @@
 extern crate alloc;
 
 mod imports;
+mod names;
 
 use alloc::vec;
 use alloc::vec::Vec;
+
+pub use names::{Name, look_up, look_up_key};
 
 /// Why a call was refused: an error's number, as Linux numbers them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -269,18 +272,6 @@ impl Expression {
         // SAFETY: the expression has as many bytes as are told.
         checked_size(unsafe { imports::evaluate(self.0.as_ptr(), bytes, bits, to) })
     }
-}
-
-/// Looks up a name, all bits of it, in a store registered for the run; copies as much of the value of the first entry that has
-/// it as there is room for, and gives the bytes of the value.
-///
-/// # Errors
-/// [`Error::NO_ENTRY`]; [`Error::BAD_FILE`] for no such store; [`Error::INVALID`] for a name of another length than the
-/// store's.
-pub fn look_up(store: i32, name: &[u8], to: &mut [u8]) -> Result<usize, Error> {
-    let (bytes, room) = (length(name.len()), length(to.len()));
-    // SAFETY: `name` has as many bytes as are told, and `to` room for as many.
-    checked(unsafe { imports::look_up(store, name.as_ptr(), bytes, to.as_mut_ptr(), room) })
 }
 
 /// Makes a function `fn() -> Result<(), isc::Error>` the task of its module.

@@ -35,6 +35,14 @@ def run(
             help="An object of the volume, to be read (r), or written, too (w); may be repeated.",
         ),
     ] = None,
+    store: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--store",
+            metavar="NAME",
+            help="A store in which it may look names up (NAME/1: by its second index); may be repeated.",
+        ),
+    ] = None,
     args: Annotated[
         str | None, typer.Option("--args", metavar="TEXT", help="Arguments of the task, as UTF-8.")
     ] = None,
@@ -67,6 +75,7 @@ def run(
             module,
             files,
             given,
+            stores=store or [],
             isolation=cast("Isolation", isolation),
             memory=memory,
             cycles=cycles,

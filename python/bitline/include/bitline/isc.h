@@ -208,6 +208,59 @@ static inline int64_t isc_look_up(int store, const void *name, size_t bytes, voi
   return isc_import_look_up(store, name, (int32_t)bytes, to, (int32_t)capacity);
 }
 
+/* A name in an index of a table: its columns one after the other, each the bits of a number, the most significant first. A
+ * column that may be null has a bit before them: 1, or 0 and zeros for a null. The value is the table's row.
+ *
+ *     isc_name number = {0};
+ *     isc_name_add(&number, 4711, 32);
+ *     int64_t got = isc_look_up_row(0, &number, &row, sizeof row);
+ */
+#define ISC_NAME_BYTES 1024
+typedef struct {
+  size_t bits; /* over 8 * ISC_NAME_BYTES once it had no room for a bit */
+  uint8_t bytes[ISC_NAME_BYTES];
+} isc_name;
+
+/* Adds the lowest `bits` bits of a number, at most 64. Of a signed column, or one of a range, less its least value. */
+static inline void isc_name_add(isc_name *name, uint64_t number, unsigned bits) {
+  if (name->bits + bits > 8 * ISC_NAME_BYTES) {
+    name->bits = 8 * ISC_NAME_BYTES + 1;
+    return;
+  }
+  for (; bits-- > 0; name->bits++) name->bytes[name->bits / 8] |= (uint8_t)((number >> bits & 1) << name->bits % 8);
+}
+
+/* As isc_look_up, of such a name. */
+static inline int64_t isc_look_up_row(int store, const isc_name *name, void *to, size_t capacity) {
+  if (name->bits > 8 * ISC_NAME_BYTES) return -ISC_EINVAL;
+  return isc_look_up(store, name->bytes, (name->bits + 7) / 8, to, capacity);
+}
+
+/* Looks up a key of a mapping of bytes to bytes (`drive.search.key_value`), made with this `name_bytes`; up to `capacity` bytes
+ * of its value are copied. Gives the bytes of the value. -ISC_ENOENT; -ISC_EFBIG for a key of more than `name_bytes` or 256
+ * bytes, or an item of more than one entry, which lie apart. */
+#define ISC_KEY_BYTES 256
+static inline int64_t isc_look_up_key(int store, size_t name_bytes, const void *key, size_t bytes, void *to, size_t capacity) {
+  struct {
+    uint8_t hash[16];
+    uint32_t part, bytes_of_all, key_bytes;
+    uint8_t key_and_value[4096];
+  } entry;
+  uint8_t name[ISC_KEY_BYTES + 2];
+  if (bytes > name_bytes || name_bytes > ISC_KEY_BYTES) return -ISC_EFBIG;
+  for (size_t i = 0; i < name_bytes; i++) name[i] = i < bytes ? ((const uint8_t *)key)[i] : 0;
+  name[name_bytes] = (uint8_t)(bytes >> 8), name[name_bytes + 1] = (uint8_t)bytes;
+  int64_t got = isc_look_up(store, name, name_bytes + 2, &entry, sizeof entry);
+  if (got < 0) return got;
+  size_t whole = entry.bytes_of_all, before = 4 + bytes;
+  if (entry.part != 0 || 24 + whole > (size_t)got || 24 + whole > sizeof entry) return -ISC_EFBIG;
+  if (entry.key_bytes != bytes || whole < before) return -ISC_ENOENT; /* found by mistake: flash gave a wrong bit */
+  for (size_t i = 0; i < bytes; i++)
+    if (entry.key_and_value[i] != ((const uint8_t *)key)[i]) return -ISC_ENOENT;
+  for (size_t i = 0; i < whole - before && i < capacity; i++) ((uint8_t *)to)[i] = entry.key_and_value[bytes + i];
+  return (int64_t)(whole - before);
+}
+
 /* ---- The run's log, which the host gets with the status. ---- */
 
 /* Adds text as it is. 0, or -ISC_ENOSPC once the log is full. */

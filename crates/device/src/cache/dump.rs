@@ -12,8 +12,8 @@ use crate::part::Part;
 
 /// What the cache is called.
 const NAME: &str = "cache";
-/// Logical pages that a capacitor should have saved and did not, in all lives. Kinds of facts up to 5 are the front end's.
-const LOST: FactKey = FactKind(6).key(0);
+/// Logical pages that a capacitor should have saved and did not, in all lives.
+const LOST: FactKey = FactKind::CACHE.key(0);
 
 impl CacheConfig {
     /// What may have to be saved, if there is a capacitor and writes complete from the cache: every slot, and what was

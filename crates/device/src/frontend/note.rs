@@ -8,15 +8,15 @@ use super::answer::status_of;
 use crate::journal::{FactKey, FactKind};
 
 /// Counts of health and power.
-const HEALTH: FactKind = FactKind(1);
+const HEALTH: FactKind = FactKind::HEALTH;
 /// How far a sanitize operation is.
-const SANITIZING: FactKind = FactKind(2);
+const SANITIZING: FactKind = FactKind::SANITIZING;
 /// Saved features.
-const FEATURES: FactKind = FactKind(3);
+const FEATURES: FactKind = FactKind::FEATURES;
 /// Formats of namespaces.
-const FORMATS: FactKind = FactKind(4);
+const FORMATS: FactKind = FactKind::FORMATS;
 /// Ranges of uncorrectable sectors, by slot.
-pub(super) const MARKS: FactKind = FactKind(5);
+pub(super) const MARKS: FactKind = FactKind::MARKS;
 
 /// Power cycles in bits 63:32, unsafe shutdowns in 31:1, whether the last shutdown was orderly in 0.
 pub(super) const POWER: FactKey = HEALTH.key(0);

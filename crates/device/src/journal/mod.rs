@@ -10,6 +10,7 @@
 //! needed when it was written: recovery looks at nothing older.
 
 mod checksum;
+mod kinds;
 mod page;
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,7 @@ use super::record::Chunk;
 use crate::journal::{FactKey, FactKind};
 
 /// Programs, by namespace and index.
-pub(super) const PROGRAMS: FactKind = FactKind(32);
+pub(super) const PROGRAMS: FactKind = FactKind::PROGRAMS;
 
 const VERSION: u8 = 1;
 /// Bytes before the module: version, type, what its owner calls it.

@@ -142,7 +142,7 @@ impl Programs {
             let fact = facts::encode(chunk, self.table.borrow().module(id)?);
             let put = self.ftl.put_fact(facts::key(id), &fact).await;
             if let Err(error) = put {
-                self.table.borrow_mut().remove(id);
+                self.table.borrow_mut().give_back(id, chunk);
                 return Err(ProgramError::Ftl(error));
             }
         }
@@ -181,11 +181,11 @@ impl Programs {
     /// # Errors
     /// No Program; Program In Use while it runs, or is being kept; no space on flash.
     pub async fn unload(&self, id: ProgramId) -> Result<(), ProgramError> {
-        let persistent = self.table.borrow_mut().begin_unload(id)?;
-        if persistent {
+        let leaving = self.table.borrow_mut().begin_unload(id)?;
+        if leaving.is_kept {
             let gone = self.ftl.put_facts(vec![(facts::key(id), None)]).await;
             if let Err(error) = gone {
-                self.table.borrow_mut().loaded(id);
+                self.table.borrow_mut().stay(id, leaving);
                 return Err(ProgramError::Ftl(error));
             }
         }

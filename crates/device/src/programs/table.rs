@@ -23,6 +23,13 @@ enum State {
     Active(Rc<Program>),
 }
 
+/// A program that is about to go.
+pub(super) struct Leaving {
+    was: State,
+    /// Flash has it.
+    pub(super) is_kept: bool,
+}
+
 struct Entry {
     /// Its first chunk.
     program: Chunk,
@@ -105,15 +112,32 @@ impl Table {
         }
     }
 
-    /// A program is about to go; gives whether flash has it. It is nobody's else then.
-    pub(super) fn begin_unload(&mut self, id: ProgramId) -> Result<bool, Status> {
+    /// Gives back the last chunk of a program, which could not be kept: it may come again.
+    pub(super) fn give_back(&mut self, id: ProgramId, chunk: &Chunk) {
+        if chunk.offset == 0 {
+            self.remove(id);
+        } else if let Some(entry) = self.0.get_mut(&id) {
+            entry.module.truncate(chunk.offset as usize);
+            entry.state = State::Loading;
+        }
+    }
+
+    /// A program is about to go: it is nobody's else until [`Table::remove`] or [`Table::stay`] is called.
+    pub(super) fn begin_unload(&mut self, id: ProgramId) -> Result<Leaving, Status> {
         let entry = self.0.get_mut(&id).ok_or(Status::NO_PROGRAM)?;
         if entry.running > 0 || matches!(entry.state, State::Keeping) {
             return Err(Status::PROGRAM_IN_USE);
         }
-        let is_kept = entry.program.persistent && !matches!(entry.state, State::Loading);
-        entry.state = State::Keeping;
-        Ok(is_kept)
+        let was = std::mem::replace(&mut entry.state, State::Keeping);
+        let is_kept = entry.program.persistent && !matches!(was, State::Loading);
+        Ok(Leaving { was, is_kept })
+    }
+
+    /// A program that was to go is what it was.
+    pub(super) fn stay(&mut self, id: ProgramId, leaving: Leaving) {
+        if let Some(entry) = self.0.get_mut(&id) {
+            entry.state = leaving.was;
+        }
     }
 
     pub(super) fn remove(&mut self, id: ProgramId) {

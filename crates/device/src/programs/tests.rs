@@ -57,9 +57,30 @@ fn chunks_follow_one_another() {
         table.begin_run(ID).err(),
         Some(Status::PROGRAM_NOT_ACTIVATED)
     );
-    assert_eq!(table.begin_unload(ID), Ok(true));
+    let leaving = table.begin_unload(ID).expect("it does not run");
+    assert!(leaving.is_kept);
     table.remove(ID);
-    assert_eq!(table.begin_unload(ID), Err(Status::NO_PROGRAM));
+    assert_eq!(table.begin_unload(ID).err(), Some(Status::NO_PROGRAM));
+}
+
+#[test]
+fn what_could_not_be_done_has_changed_nothing() {
+    let mut table = Table::default();
+    assert_eq!(table.take_chunk(ID, &chunk(0, 2), &[1, 2]), Ok(true));
+    table.give_back(ID, &chunk(0, 2));
+    assert_eq!(table.ids(ID.namespace), []);
+
+    assert_eq!(table.take_chunk(ID, &chunk(0, 4), &[1, 2]), Ok(false));
+    assert_eq!(table.take_chunk(ID, &chunk(2, 4), &[3, 4]), Ok(true));
+    table.give_back(ID, &chunk(2, 4));
+    assert_eq!(table.take_chunk(ID, &chunk(2, 4), &[5, 6]), Ok(true));
+    table.loaded(ID);
+    assert_eq!(table.loaded_module(ID), Ok(&[1, 2, 5, 6][..]));
+
+    let leaving = table.begin_unload(ID).expect("it does not run");
+    assert_eq!(table.loaded_module(ID), Err(Status::PROGRAM_IN_USE));
+    table.stay(ID, leaving);
+    assert_eq!(table.loaded_module(ID), Ok(&[1, 2, 5, 6][..]));
 }
 
 #[test]

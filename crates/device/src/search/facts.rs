@@ -11,15 +11,15 @@ use super::table::{Column, Table};
 use crate::journal::{Change, FactKey, FactKind};
 
 /// Data regions, by the number of their table.
-pub(super) const TABLES: FactKind = FactKind(7);
+pub(super) const TABLES: FactKind = FactKind::SEARCH_TABLES;
 /// The blocks of rows whose names flash holds, by table and row.
-pub(super) const ROWS: FactKind = FactKind(8);
+pub(super) const ROWS: FactKind = FactKind::SEARCH_ROWS;
 /// Entries of rows whose names it does not hold, by a number that rises.
-pub(super) const LOGS: FactKind = FactKind(9);
+pub(super) const LOGS: FactKind = FactKind::SEARCH_LOGS;
 /// Entries that are deleted though their cells may not say so yet, likewise.
-pub(super) const DELETIONS: FactKind = FactKind(10);
+pub(super) const DELETIONS: FactKind = FactKind::SEARCH_DELETIONS;
 /// Entries that are not there of rows whose cells are not believed, by table and row; as deletions are told.
-pub(super) const GONE: FactKind = FactKind(11);
+pub(super) const GONE: FactKind = FactKind::SEARCH_GONE;
 
 /// The fact of a row.
 pub(super) fn row_key(table: u32, row: u32) -> FactKey {

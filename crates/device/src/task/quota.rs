@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QuotaConfig {
-    /// Programs that a namespace may have; their indices are below this.
+    /// Programs that a namespace may have; their indices are below this, and one more than an index names it in log pages of 16 bits.
     pub programs: u32,
     /// Bytes of all programs of a namespace.
     pub program_bytes: u64,
@@ -22,7 +22,7 @@ impl QuotaConfig {
     /// # Errors
     /// The first number that cannot be.
     pub(super) fn validate(&self) -> Result<(), OutOfRange> {
-        OutOfRange::check("quota.programs", self.programs, 1, 1 << 16)?;
+        OutOfRange::check("quota.programs", self.programs, 1, 0xFFFF)?;
         OutOfRange::check("quota.program_bytes", self.program_bytes, 8, 1 << 40)?;
         OutOfRange::check("quota.persistent_bytes", self.persistent_bytes, 8, 1 << 28)?;
         OutOfRange::check("quota.runs", self.runs, 1, 1 << 16)

@@ -16,7 +16,7 @@ use crate::planted::{Bug, is_planted};
 pub(in crate::ftl) const TENTATIVE: u64 = 1 << 39;
 
 /// What the journal keeps of transactions.
-pub(super) const STATE: FactKey = FactKind(12).key(0);
+pub(super) const STATE: FactKey = FactKind::TRANSACTIONS.key(0);
 
 /// Bytes of a transaction in the fact.
 const EACH: usize = 8;

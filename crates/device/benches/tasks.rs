@@ -111,7 +111,7 @@ fn tasks() -> (Simulation, Rc<Tasks>) {
         ..quotas
     };
     let map = quotas.lay_out(&dram_config()).expect("it is large");
-    let tasks = Tasks::new(&sim, cores, (&dram, &map), &config);
+    let tasks = Tasks::new(&sim, cores, Some((&dram, &map)), &config);
     (simulation, Rc::new(tasks))
 }
 

@@ -14,8 +14,8 @@ use super::names::Names;
 use super::vectors::Vectors;
 use super::{ProgramId, Programs, Runs};
 use crate::schedule::Origin;
-use crate::task::{self, FileError, Files, Limits, Program, Run};
-use crate::tx::{self, Transaction, TxError};
+use crate::task::{Files, Limits, Program};
+use crate::tx::{self, Transaction};
 
 /// What a run is asked to do.
 pub struct RunRequest {
@@ -55,16 +55,6 @@ impl Drop for Stopping {
             runs.stopping.set(false);
         }
     }
-}
-
-/// How an attempt ended.
-struct Attempt {
-    ended: Ended,
-    reason: String,
-    value: Vec<u8>,
-    log: String,
-    cycles: u64,
-    memory_bytes: u64,
 }
 
 impl Programs {
@@ -108,14 +98,11 @@ impl Programs {
         let mut outcome = Outcome::not_begun(Ended::Rejected, "");
         loop {
             let attempt = self.attempt(runs, id, program, asked, limits, origin);
-            let attempt = attempt.await;
-            outcome.attempts += 1;
-            outcome.cycles += attempt.cycles;
-            outcome.memory_bytes = outcome.memory_bytes.max(attempt.memory_bytes);
-            outcome.ended = attempt.ended;
-            outcome.reason = attempt.reason;
-            outcome.value = attempt.value;
-            outcome.log = attempt.log;
+            let mut attempt = attempt.await;
+            attempt.attempts = outcome.attempts + 1;
+            attempt.cycles += outcome.cycles;
+            attempt.memory_bytes = attempt.memory_bytes.max(outcome.memory_bytes);
+            outcome = attempt;
             let again =
                 outcome.ended == Ended::Conflict && outcome.attempts <= asked.retries.into();
             if !again {
@@ -141,27 +128,30 @@ impl Programs {
         asked: &RunRequest,
         limits: Limits,
         origin: Origin,
-    ) -> Attempt {
-        let stopped = || Attempt::without_value(Ended::Stopped, STOPPED.to_owned());
+    ) -> Outcome {
+        let stopped = || Outcome::not_begun(Ended::Stopped, STOPPED);
         let memory = self.tasks.reserve(program, &asked.arguments, limits);
         let memory = match self.unless_stopped(runs, memory).await {
             Some(Ok(memory)) => memory,
-            Some(Err(reason)) => return Attempt::without_value(Ended::Rejected, reason),
+            Some(Err(reason)) => return Outcome::not_begun(Ended::Rejected, reason),
             None => return stopped(),
         };
         let files = asked.files.clone();
         let begun = self.transactions.begin(files, asked.isolation, origin);
         let transaction = match self.unless_stopped(runs, begun).await {
             Some(Ok(transaction)) => transaction,
-            Some(Err(error)) => return Attempt::not_begun(&error),
+            Some(Err(error)) => {
+                let error = failed(&error, error.to_string());
+                return Outcome::not_begun(error.ended(), error.to_string());
+            }
             None => return stopped(),
         };
         let files = self.files(&transaction, (id.namespace, &asked.stores), origin);
         let files = match files {
             Ok(files) => files,
             Err(_) => {
-                let reason = "the namespace does not have all search regions of the run".to_owned();
-                return Attempt::without_value(Ended::Rejected, reason);
+                let reason = "the namespace does not have all search regions of the run";
+                return Outcome::not_begun(Ended::Rejected, reason);
             }
         };
         let run = self
@@ -173,19 +163,16 @@ impl Programs {
             transaction.at_rest().await;
             return stopped();
         };
-        let mut attempt = Attempt::of(run);
+        let mut attempt = run.into_outcome();
         if attempt.ended != Ended::Committed {
             transaction.roll_back();
             return attempt;
         }
         if let Err(error) = transaction.commit().await {
-            let (ended, reason) = ended_by(&told(&error, &transaction));
-            attempt = Attempt {
-                ended,
-                reason,
-                value: Vec::new(),
-                ..attempt
-            };
+            let error = told(&error, &transaction);
+            attempt.ended = error.ended();
+            attempt.reason = error.to_string();
+            attempt.value.clear();
         }
         attempt
     }
@@ -288,58 +275,3 @@ const RETRY_DOUBLINGS_MAX: u32 = 10;
 
 /// Why a run was stopped.
 const STOPPED: &str = "all of its namespace is being erased";
-
-impl Attempt {
-    fn without_value(ended: Ended, reason: String) -> Attempt {
-        Attempt {
-            ended,
-            reason,
-            value: Vec::new(),
-            log: String::new(),
-            cycles: 0,
-            memory_bytes: 0,
-        }
-    }
-
-    fn not_begun(error: &TxError) -> Attempt {
-        let (ended, reason) = ended_by(&failed(error, error.to_string()));
-        Attempt::without_value(ended, reason)
-    }
-
-    /// What a run says that is yet to be committed, if it went well.
-    fn of(run: Run) -> Attempt {
-        let mut value = Vec::new();
-        let (ended, reason) = match run.ended {
-            task::Ended::Returned(bytes) => {
-                value = bytes;
-                (Ended::Committed, String::new())
-            }
-            task::Ended::Failed { code } => {
-                let reason = format!("the task returned {code} and so asks to be rolled back");
-                (Ended::Failed(code), reason)
-            }
-            task::Ended::Trapped { reason } => (Ended::Trapped, reason),
-            task::Ended::Rejected { reason } => (Ended::Rejected, reason),
-            task::Ended::File(error) => ended_by(&error),
-        };
-        Attempt {
-            ended,
-            reason,
-            value,
-            log: run.log,
-            cycles: run.cycles,
-            memory_bytes: run.memory_bytes,
-        }
-    }
-}
-
-/// How a run ended whose files could not be opened, used or committed, and why.
-fn ended_by(error: &FileError) -> (Ended, String) {
-    let ended = match error {
-        FileError::Conflict { .. } => Ended::Conflict,
-        FileError::Lost { .. } => Ended::Lost,
-        FileError::Full { .. } => Ended::Full,
-        FileError::Device { .. } | FileError::Refused { .. } => Ended::Faulted,
-    };
-    (ended, error.to_string())
-}

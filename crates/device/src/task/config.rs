@@ -115,7 +115,9 @@ impl TaskConfig {
 }
 
 impl CycleCosts {
-    fn validate(&self) -> Result<(), OutOfRange> {
+    /// # Errors
+    /// The first number that cannot be.
+    pub fn validate(&self) -> Result<(), OutOfRange> {
         for (key, tenths) in [
             ("cycles.local_tenths", self.local_tenths),
             ("cycles.simple_tenths", self.simple_tenths),

@@ -14,6 +14,7 @@ mod hatch;
 mod imports;
 mod inside;
 mod mover;
+mod outcome;
 mod program;
 mod quota;
 mod session;
@@ -106,20 +107,21 @@ impl Tasks {
     pub fn power_up(backend: &Backend, config: &TaskConfig) -> Rc<Tasks> {
         let Backend { sim, cores, .. } = backend;
         let dram = (&backend.dram, &backend.dram_map);
-        Rc::new(Tasks::new(sim, cores.clone(), dram, config))
+        Rc::new(Tasks::new(sim, cores.clone(), Some(dram), config))
     }
 
-    /// On these cores and in this memory, without a drive around them.
+    /// On these cores and in this memory, without a drive around them. With no memory, what it takes to move bytes between
+    /// files and tasks is for the files to say.
     pub fn new(
         sim: &Sim,
         cores: Rc<Cores>,
-        (dram, map): (&Rc<Dram>, &DramMap),
+        memory: Option<(&Rc<Dram>, &DramMap)>,
         config: &TaskConfig,
     ) -> Tasks {
         Tasks {
             sim: sim.clone(),
             cores,
-            mover: Mover::new(sim, dram, map),
+            mover: Mover::new(sim, memory),
             config: config.clone(),
             room: Semaphore::new(sim, config.dram_bytes),
             runtime: OnceCell::new(),

@@ -1,4 +1,5 @@
-//! Bytes on their way between page buffers and the memories of tasks, both of which are in the drive's DRAM.
+//! Bytes on their way between page buffers and the memories of tasks, both of which are in the drive's DRAM; elsewhere, files
+//! themselves say what that takes.
 
 use std::rc::Rc;
 
@@ -11,7 +12,11 @@ use crate::schedule::Origin;
 
 /// What moves bytes into and out of tasks.
 #[derive(Clone)]
-pub(super) struct Mover {
+pub(super) struct Mover(Option<Copier>);
+
+/// What copies within a DRAM.
+#[derive(Clone)]
+struct Copier {
     sim: Sim,
     dram: Rc<Dram>,
     buffers: Partition,
@@ -19,25 +24,14 @@ pub(super) struct Mover {
 }
 
 impl Mover {
-    /// Between the page buffers and the tasks of a DRAM.
-    pub(super) fn new(sim: &Sim, dram: &Rc<Dram>, map: &DramMap) -> Mover {
-        Mover {
+    /// Between the page buffers and the tasks of a DRAM; with none, nothing is charged here.
+    pub(super) fn new(sim: &Sim, memory: Option<(&Rc<Dram>, &DramMap)>) -> Mover {
+        Mover(memory.map(|(dram, map)| Copier {
             sim: sim.clone(),
             dram: dram.clone(),
             buffers: map.buffers,
             tasks: map.tasks,
-        }
-    }
-
-    /// Moves bytes from one part to the other, for whom they are.
-    async fn copy(&self, origin: Origin, bytes: u32, (from, to): (Partition, Partition)) {
-        let (requester, bytes) = (origin.requester(), u64::from(bytes));
-        let mut access = ScatteredAccess::default();
-        from.add(&self.dram, &mut access, requester, bytes, Toward::Reader);
-        to.add(&self.dram, &mut access, requester, bytes, Toward::Cells);
-        if let Some(over) = self.dram.post_scattered(access) {
-            self.sim.sleep_until(over).await;
-        }
+        }))
     }
 
     /// Reads bytes of a file into a task.
@@ -51,8 +45,7 @@ impl Mover {
             return Ok(Data::Untold(0));
         }
         let data = files.read(file, offset, bytes).await?;
-        self.copy(origin, data.bytes(), (self.buffers, self.tasks))
-            .await;
+        self.bring(origin, data.bytes()).await;
         Ok(data)
     }
 
@@ -65,8 +58,7 @@ impl Mover {
     ) -> Result<Option<Vec<u8>>, FileError> {
         let found = files.look_up(store, name).await?;
         if let Some(value) = &found {
-            let bytes = value.len() as u32;
-            self.copy(origin, bytes, (self.buffers, self.tasks)).await;
+            self.bring(origin, value.len() as u32).await;
         }
         Ok(found)
     }
@@ -80,9 +72,33 @@ impl Mover {
     ) -> Result<u32, FileError> {
         let bytes = data.bytes();
         if bytes > 0 {
-            self.copy(origin, bytes, (self.tasks, self.buffers)).await;
+            if let Some(copier) = &self.0 {
+                let parts = (copier.tasks, copier.buffers);
+                copier.copy(origin, bytes, parts).await;
+            }
             files.write(file, offset, data).await?;
         }
         Ok(bytes)
+    }
+
+    /// Copies bytes from page buffers into a task.
+    async fn bring(&self, origin: Origin, bytes: u32) {
+        if let Some(copier) = &self.0 {
+            let parts = (copier.buffers, copier.tasks);
+            copier.copy(origin, bytes, parts).await;
+        }
+    }
+}
+
+impl Copier {
+    /// Moves bytes from one part to the other, for whom they are.
+    async fn copy(&self, origin: Origin, bytes: u32, (from, to): (Partition, Partition)) {
+        let (requester, bytes) = (origin.requester(), u64::from(bytes));
+        let mut access = ScatteredAccess::default();
+        from.add(&self.dram, &mut access, requester, bytes, Toward::Reader);
+        to.add(&self.dram, &mut access, requester, bytes, Toward::Cells);
+        if let Some(over) = self.dram.post_scattered(access) {
+            self.sim.sleep_until(over).await;
+        }
     }
 }

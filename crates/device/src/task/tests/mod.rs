@@ -103,7 +103,7 @@ impl Rig {
             ..Quotas::default()
         };
         let map = quotas.lay_out(&dram_config()).expect("it is large");
-        let tasks = Tasks::new(&sim, cores, (&dram, &map), config);
+        let tasks = Tasks::new(&sim, cores, Some((&dram, &map)), config);
         Rig {
             simulation,
             ledger,

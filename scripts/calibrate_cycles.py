@@ -5,11 +5,12 @@ plugin of QEMU counts the AArch64 instructions of each by class; a rewritten mod
 instructions. What AArch64's classes take (`CORES`) makes cycles of the former, and a least-squares fit of
 relative deviations, with no negative cost, says what each class of the latter takes.
 
-Usage: python scripts/calibrate_cycles.py [--write]
+Usage: python scripts/calibrate_cycles.py [--write | --host]
 
 Needs gcc, clang-19, lld-19, gcc-aarch64-linux-gnu, libc6-dev-arm64-cross and qemu-user before 9.1, which are
 packages of Debian and Ubuntu, and the Python packages numpy, scipy and wasmtime. With --write it renews
-docs/reference/task-cycles.md.
+docs/reference/task-cycles.md. With --host it tells `[host.tasks.cycles]` instead: of the same kernels, for
+x86-64, only the number of instructions counts.
 """
 
 import argparse
@@ -85,22 +86,42 @@ CORES: Mapping[str, Core] = {
 }
 
 
+class Processor(NamedTuple):
+    """What kernels are compiled for, and what counts their instructions."""
+
+    emulator: str
+    flags: tuple[str, ...]
+    cores: Mapping[str, Core]
+
+
+A53 = Processor("qemu-aarch64", ("--target=aarch64-linux-gnu", "-mcpu=cortex-a53", "-static"), CORES)
+#: QEMU 7.2 has no AVX-512, so that code is of an older core. The plugin does not know classes of x86-64.
+HOST = Processor(
+    "qemu-x86_64",
+    ("--target=x86_64-linux-gnu", "-march=haswell", "-static"),
+    dict.fromkeys(
+        CORES, Core(0.5, 0.5, "an estimate: two instructions a cycle, data in the first-level cache")
+    ),
+)
+
+
 class Counted(NamedTuple):
     """One kernel on both machines, a round on average."""
 
     name: str
     native: dict[str, float]
     wasm: dict[str, float]
+    cores: Mapping[str, Core]
 
     @property
     def instructions(self) -> float:
-        """Those of AArch64."""
+        """Those of the processor."""
         return sum(self.native.values())
 
     @property
     def cycles(self) -> float:
-        """What the AArch64 instructions take."""
-        return sum(CORES[name].cycles * amount for name, amount in self.native.items())
+        """What the processor's instructions take."""
+        return sum(self.cores[name].cycles * amount for name, amount in self.native.items())
 
 
 def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
@@ -108,18 +129,17 @@ def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, check=True, capture_output=True, text=True)
 
 
-def build(folder: Path) -> None:
-    """Compiles the plugin, the kernels for AArch64, and the kernels as a module."""
+def build(folder: Path, processor: Processor) -> None:
+    """Compiles the plugin, the kernels for a processor, and the kernels as a module."""
     run("gcc", "-shared", "-fPIC", "-O2", HERE / "count_plugin.c", "-o", folder / "plugin.so")
-    aarch64 = ["--target=aarch64-linux-gnu", "-mcpu=cortex-a53", "-static"]
-    run("clang-19", *aarch64, *FLAGS, HERE / "main_native.c", *SOURCES, "-o", folder / "native")
+    run("clang-19", *processor.flags, *FLAGS, HERE / "main_native.c", *SOURCES, "-o", folder / "native")
     wasm = ["--target=wasm32-unknown-unknown", "-msimd128", "-mbulk-memory", "-nostdlib", "-Wl,--no-entry"]
     run("clang-19", *wasm, *FLAGS, HERE / "main_wasm.c", *SOURCES, "-o", folder / "kernels.wasm")
 
 
-def native_counts(folder: Path, kernel: str, rounds: int) -> tuple[int, dict[str, int]]:
-    """What a kernel gives, and the AArch64 instructions of the whole program by class."""
-    done = run("qemu-aarch64", "-plugin", folder / "plugin.so", folder / "native", kernel, str(rounds))
+def native_counts(folder: Path, emulator: str, kernel: str, rounds: int) -> tuple[int, dict[str, int]]:
+    """What a kernel gives, and the instructions of the whole program by AArch64's classes."""
+    done = run(emulator, "-plugin", folder / "plugin.so", folder / "native", kernel, str(rounds))
     lines = (line.split() for line in done.stderr.splitlines() if line.startswith("count "))
     return int(done.stdout, 16), {name: int(amount) for _, name, amount in lines}
 
@@ -150,18 +170,24 @@ def a_round(more: Mapping[str, int], less: Mapping[str, int]) -> dict[str, float
     return {name: (more[name] - less[name]) / ROUNDS for name in more}
 
 
-def measure(folder: Path) -> tuple[list[Counted], float]:
+def measure(folder: Path, processor: Processor) -> tuple[list[Counted], float]:
     """All kernels, and the cycles of a copied byte."""
     module = Module((folder / "kernels.wasm").read_bytes())
     counted = []
     for kernel in module.kernels():
-        (result, more), (_, less) = (native_counts(folder, kernel, rounds) for rounds in (ROUNDS, 0))
+        (result, more), (_, less) = (
+            native_counts(folder, processor.emulator, kernel, rounds) for rounds in (ROUNDS, 0)
+        )
         (same, more_wasm), (_, less_wasm) = (module.counts(kernel, rounds) for rounds in (ROUNDS, 0))
         if result != same:
-            raise SystemExit(f"{kernel} gives {result:#x} on AArch64 and {same:#x} as WebAssembly")
-        counted.append(Counted(kernel, a_round(more, less), a_round(more_wasm, less_wasm)))
-    copies = a_round(native_counts(folder, "copy", ROUNDS)[1], native_counts(folder, "copy", 0)[1])
-    return counted, Counted("copy", copies, {}).cycles / 16384
+            raise SystemExit(
+                f"{kernel} gives {result:#x} by {processor.emulator} and {same:#x} as WebAssembly"
+            )
+        counted.append(Counted(kernel, a_round(more, less), a_round(more_wasm, less_wasm), processor.cores))
+    copies = a_round(
+        *(native_counts(folder, processor.emulator, "copy", rounds)[1] for rounds in (ROUNDS, 0))
+    )
+    return counted, Counted("copy", copies, {}, processor.cores).cycles / 16384
 
 
 def fit(counted: Sequence[Counted]) -> dict[str, float]:
@@ -189,11 +215,23 @@ def main() -> None:
     """Measures, fits and tells; with --write, into the page."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--write", action="store_true", help=f"renew {PAGE.relative_to(ROOT)}")
+    parser.add_argument("--host", action="store_true", help="tell [host.tasks.cycles] instead")
     arguments = parser.parse_args()
+    processor = HOST if arguments.host else A53
     with tempfile.TemporaryDirectory(prefix="calibrate-") as name:
         folder = Path(name)
-        build(folder)
-        counted, copied = measure(folder)
+        build(folder, processor)
+        counted, copied = measure(folder, processor)
+    if arguments.host:
+        # What a copied byte takes is not told: QEMU counts each byte of one instruction that copies many.
+        costs = rounded_tenths(fit(counted))
+        off = [
+            abs(predicted(kernel, {name: tenths / 10 for name, tenths in costs.items()}) / kernel.cycles - 1)
+            for kernel in counted
+        ]
+        print("\n".join(f"{name}_tenths = {tenths}" for name, tenths in costs.items()))
+        print(f"off by {100 * np.median(off):.0f} % in the median")
+        return
     text = page(counted, fit(counted), copied)
     if arguments.write:
         PAGE.write_text(text)
@@ -201,9 +239,14 @@ def main() -> None:
         print(text, end="")
 
 
+def rounded_tenths(costs: Mapping[str, float]) -> dict[str, int]:
+    """Costs as keys have them: a branch takes at least a tenth of a cycle, so that loops end."""
+    return {name: max(round(10 * cost), int(name == "branch")) for name, cost in costs.items()}
+
+
 def page(counted: Sequence[Counted], costs: Mapping[str, float], copied: float) -> str:
     """The page with the table and where it comes from."""
-    tenths = {name: max(round(10 * cost), int(name == "branch")) for name, cost in costs.items()}
+    tenths = rounded_tenths(costs)
     tenths["bulk_byte"] = round(10 * copied)
     rounded = {name: value / 10 for name, value in tenths.items()}
     keys = "\n".join(

@@ -233,6 +233,24 @@ class Tasks:
     ) -> Pending:
         """As `run`, which goes on."""
 
+    def run_on_host(
+        self,
+        module: bytes,
+        files: builtins.list[tuple[str, bool]],
+        arguments: bytes,
+        limits: tuple[int, int, int, int, int],
+    ) -> tuple[str, int, str, bytes, str, tuple[int, int, int, int]]:
+        """Run a module on the host's own processor."""
+
+    def submit_on_host(
+        self,
+        module: bytes,
+        files: builtins.list[tuple[str, bool]],
+        arguments: bytes,
+        limits: tuple[int, int, int, int, int],
+    ) -> Pending:
+        """As `run_on_host`, which goes on."""
+
 @final
 class Volume:
     """The named objects of a drive. Extents are runs of logical blocks: first and number.

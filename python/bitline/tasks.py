@@ -26,6 +26,8 @@ Mode: TypeAlias = Literal["r", "w", "rw"]
 #: How a run is kept apart from others: `snapshot` and `serializable` are transactions; `file` and `block` are
 #: none, to compare with.
 Isolation: TypeAlias = Literal["snapshot", "serializable", "file", "block"]
+#: Who runs a task: the drive, or the host's own processor, to compare with.
+Where: TypeAlias = Literal["drive", "host"]
 #: How a run ended.
 Status: TypeAlias = Literal[
     "committed", "conflict", "failed", "trapped", "rejected", "lost", "faulted", "stopped", "full"
@@ -42,6 +44,9 @@ _Request: TypeAlias = tuple[
     tuple[int, int, int, int, int],
 ]
 
+#: Of a run on the host: module, objects, arguments, limits.
+_HostRequest: TypeAlias = tuple[bytes, list[tuple[str, bool]], bytes, tuple[int, int, int, int, int]]
+
 _WRITES = {"r": False, "w": True, "rw": True}
 
 
@@ -50,7 +55,7 @@ class TaskResult:
     """What became of a run. It is true if the run committed."""
 
     status: Status
-    """How it ended. Whatever else than `committed`: nothing that it wrote is there."""
+    """How it ended. In the drive, whatever else than `committed`: nothing that it wrote is there."""
     code: int
     """What a task that `failed` returned; else 0."""
     reason: str
@@ -60,13 +65,14 @@ class TaskResult:
     log: str
     """What it logged, whether or not it came to its end."""
     cycles: int
-    """Cycles of a core of the drive that it took, all attempts together."""
+    """Cycles of a core that it took, all attempts together."""
     memory: Size
     """Memory that it had."""
     attempts: int
     """How often it was begun: more than once only after conflicts."""
     time: Duration
-    """Simulated time in the drive, from when it had the request until the outcome was there."""
+    """Simulated time, from when the drive had the request until the outcome was there; of a run on the host
+    until what it wrote was in the drive."""
 
     def __bool__(self) -> bool:
         return self.status == "committed"
@@ -136,8 +142,9 @@ class Tasks:
         files: "Mapping[str, Mode] | None" = None,
         args: bytes = b"",
         *,
+        where: Where = "drive",
         stores: "Sequence[str]" = (),
-        isolation: Isolation = "snapshot",
+        isolation: "Isolation | None" = None,
         serializable: bool = False,
         retries: int = 0,
         memory: int = 0,
@@ -154,9 +161,12 @@ class Tasks:
             files: Objects of the volume, numbered from 0 in this order, and how the run may use them; of a
                 vector `"group/name"`. An object keeps its length.
             args: What `isc_get_args` gives.
+            where: Who runs it. The host (`host.tasks` of the configuration) reads and writes the objects
+                through the link, and has no transactions, stores and expressions: what the run writes
+                counts, whatever becomes of it.
             stores: Name-value stores in which it may look names up, numbered from 0 in this order;
                 `"store/1"` is the second name field of a store.
-            isolation: How it is kept apart from others.
+            isolation: How it is kept apart from others in the drive: there, if left out, `snapshot`.
             serializable: `isolation="serializable"`, in short.
             retries: How often it is begun anew if somebody else was first.
             memory: Bytes of memory that it may have; 0: what the drive allows, as with all limits.
@@ -167,15 +177,16 @@ class Tasks:
 
         Raises:
             UsageError: A module that cannot run, with what is wrong with it; a mode or isolation that is
-                none; an object twice.
+                none; an object twice; what the host does not have.
             NotFoundError: There is no such object.
             OSError: The module's file cannot be read.
             NvmeError: What the drive reports, such as Program In Use.
         """
         limits = (memory, cycles, log_size, value_size, tickets)
-        return _result(
-            self._native.run(*_request(task, files, stores, args, isolation, serializable, retries, limits))
-        )
+        if _is_on_host(where, task, stores, isolation, serializable, retries):
+            return _result(self._native.run_on_host(*_host_request(task, files, args, limits)))
+        request = _request(task, files, stores, args, isolation, serializable, retries, limits)
+        return _result(self._native.run(*request))
 
     def submit(
         self,
@@ -183,8 +194,9 @@ class Tasks:
         files: "Mapping[str, Mode] | None" = None,
         args: bytes = b"",
         *,
+        where: Where = "drive",
         stores: "Sequence[str]" = (),
-        isolation: Isolation = "snapshot",
+        isolation: "Isolation | None" = None,
         serializable: bool = False,
         retries: int = 0,
         memory: int = 0,
@@ -196,10 +208,14 @@ class Tasks:
         """Begin to run a task, as `run` does, and go on.
 
         Raises:
-            UsageError: A mode or isolation that is none; the rest is told by `result()` of the handle.
+            UsageError: A mode or isolation that is none; what the host does not have; the rest is told by
+                `result()` of the handle.
             OSError: The module's file cannot be read.
         """
         limits = (memory, cycles, log_size, value_size, tickets)
+        if _is_on_host(where, task, stores, isolation, serializable, retries):
+            pending = self._native.submit_on_host(*_host_request(task, files, args, limits))
+            return Pending(pending, _result)
         request = _request(task, files, stores, args, isolation, serializable, retries, limits)
         return Pending(self._native.submit(*request), _result)
 
@@ -255,39 +271,82 @@ class Tasks:
         return told
 
 
+def _is_on_host(
+    where: str,
+    task: "PathLike | bytes | Program",
+    stores: "Sequence[str]",
+    isolation: "str | None",
+    serializable: bool,
+    retries: int,
+) -> bool:
+    if where not in ("drive", "host"):
+        raise UsageError(f"where = {where!r}; it must be 'drive' or 'host'")
+    if where == "drive":
+        return False
+    if isinstance(task, Program):
+        raise UsageError("the drive has this program, and where = 'host': give its module")
+    given = {"isolation": isolation, "serializable": serializable, "retries": retries, "stores": stores}
+    for name, value in given.items():
+        if value:
+            raise UsageError(f"{name} = {value!r} is of runs in the drive, and where = 'host'")
+    return True
+
+
 def _request(
     task: "PathLike | bytes | Program",
     files: "Mapping[str, Mode] | None",
     stores: "Sequence[str]",
     args: bytes,
-    isolation: str,
+    isolation: "str | None",
     serializable: bool,
     retries: int,
     limits: tuple[int, int, int, int, int],
 ) -> "_Request":
+    isolation = isolation or "snapshot"
     if serializable:
         if isolation not in ("snapshot", "serializable"):
             raise UsageError(f"serializable is a transaction, and isolation = {isolation!r} is none")
         isolation = "serializable"
     what = (task.index, task.identifier) if isinstance(task, Program) else _module(task)
-    if not isinstance(files or {}, Mapping):
-        raise TypeError(f"files are a mapping of names to modes, not {type(files).__name__}")
-    if not isinstance(args, bytes | bytearray | memoryview):
-        raise TypeError(f"args are bytes, not {type(args).__name__}")
+    used = _files(files)
     if isinstance(stores, str) or not isinstance(stores, Sequence):
         raise TypeError(f"stores are a sequence of names, not {type(stores).__name__}")
     looked_up = [_name(name) for name in stores]
-    used = [(_name(name), _writes(name, mode)) for name, mode in (files or {}).items()]
+    attempts = whole_number("retries", retries, 0, 0xFFFF)
+    return what, used, looked_up, _arguments(args), isolation, attempts, _limits(limits)
+
+
+def _host_request(
+    module: "PathLike | bytes | Program",
+    files: "Mapping[str, Mode] | None",
+    args: bytes,
+    limits: tuple[int, int, int, int, int],
+) -> "_HostRequest":
+    assert not isinstance(module, Program)
+    return _module(module), _files(files), _arguments(args), _limits(limits)
+
+
+def _files(files: "Mapping[str, Mode] | None") -> list[tuple[str, bool]]:
+    if not isinstance(files or {}, Mapping):
+        raise TypeError(f"files are a mapping of names to modes, not {type(files).__name__}")
+    return [(_name(name), _writes(name, mode)) for name, mode in (files or {}).items()]
+
+
+def _arguments(args: bytes) -> bytes:
+    if not isinstance(args, bytes | bytearray | memoryview):
+        raise TypeError(f"args are bytes, not {type(args).__name__}")
+    return bytes(args)
+
+
+def _limits(limits: tuple[int, int, int, int, int]) -> tuple[int, int, int, int, int]:
     memory, cycles, log_size, value_size, tickets = limits
-    checked = (
+    return (
         whole_number("memory", memory, 0, NUMBER_MAX),
         whole_number("cycles", cycles, 0, NUMBER_MAX),
         whole_number("log_size", log_size, 0, DWORD_MAX),
         whole_number("value_size", value_size, 0, DWORD_MAX),
         whole_number("tickets", tickets, 0, DWORD_MAX),
     )
-    attempts = whole_number("retries", retries, 0, 0xFFFF)
-    return what, used, looked_up, bytes(args), isolation, attempts, checked
 
 
 def _module(module: "PathLike | bytes") -> bytes:

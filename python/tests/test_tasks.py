@@ -173,6 +173,37 @@ def test_what_cannot_be_is_said(drive: Drive) -> None:
     assert trapped.status == "trapped"
 
 
+def test_the_host_runs_the_same_task(drive: Drive) -> None:
+    drive.volume["file"] = b"abcdefgh"
+    result = drive.tasks.run(COUNT, {"file": "rw"}, where="host")
+    assert (result.status, result.value, result.log) == ("committed", b"bbcd", "bbcd")
+    assert drive.volume["file"] == b"bbcdefgh"
+    pending = drive.tasks.submit(COUNT, {"file": "rw"}, where="host")
+    assert pending.result().value == b"cbcd"
+    # In the drive what a task wrote that fails is undone.
+    assert drive.tasks.run(FAIL, {"file": "w"}, where="host").status == "failed"
+    assert drive.volume["file"] == b"\0\0\0\0efgh"
+    assert drive.tasks.list() == []
+
+
+def test_what_the_host_does_not_have_is_said(drive: Drive) -> None:
+    with pytest.raises(UsageError, match="where = 'moon'"):
+        drive.tasks.run(COUNT, where="moon")  # type: ignore[arg-type]
+    for options in (
+        {"isolation": "file"},
+        {"serializable": True},
+        {"retries": 1},
+        {"stores": ["names"]},
+    ):
+        with pytest.raises(UsageError, match=f"{next(iter(options))} = .* is of runs in the drive"):
+            drive.tasks.run(COUNT, where="host", **options)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="give its module"):
+        drive.tasks.submit(drive.tasks.load(COUNT), where="host")
+    with pytest.raises(UsageError, match="no WebAssembly module"):
+        drive.tasks.run(b"nothing of the kind", where="host")
+    assert drive.tasks.run(COUNT, memory=1 << 60, where="host").status == "rejected"
+
+
 def made(run: Run, folder: Path) -> None:
     """Makes `an.img`, and `count.wasm` beside it."""
     options = [text for key, value in SPACIOUS.items() for text in ("--set", f"{key}={value}")]
@@ -199,10 +230,12 @@ def test_the_command_line_runs_tasks(run: Run, tmp_path: Path) -> None:
     done = run("task", "run", wasm, "--image", "an.img", "--file", "some:w", "--json")
     assert done.code == 0
     assert (done.json["status"], done.json["value_hex"]) == ("committed", b"bbcd".hex())
+    again = run("task", "run", wasm, "--image", "an.img", "--file", "some:w", "--where", "host", "--json")
+    assert (again.code, again.json["value_hex"]) == (0, b"cbcd".hex())
     failed = run("task", "run", str(tmp_path / "fail.wasm"), "--image", "an.img", "--file", "some:w")
     assert (failed.code, "failed" in failed.out) == (1, True)
     assert run("file", "get", "an.img", "some", "out").code == 0
-    assert Path("out").read_bytes() == b"bbcdefgh"
+    assert Path("out").read_bytes() == b"cbcdefgh"
     assert run("file", "list", "an.img", "--json").json["files"] == [
         {"name": "some", "kind": "file", "bytes": 8}
     ]

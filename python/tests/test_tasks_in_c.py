@@ -2,6 +2,7 @@
 
 import struct
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -16,15 +17,28 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+#: TxISC, FileISC, BlockISC and host-only (TxISC, section V).
+ARCHITECTURES: dict[str, dict[str, Any]] = {
+    "snapshot": {"isolation": "snapshot"},
+    "file": {"isolation": "file"},
+    "block": {"isolation": "block"},
+    "host": {"where": "host"},
+}
+
+
 @compiles
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_examples_do_what_their_twins_do(drive: Drive, example: str, tmp_path: Path) -> None:
+def test_examples_do_what_their_twins_do(
+    drive: Drive, example: str, architecture: str, tmp_path: Path
+) -> None:
     twin = twin_of(example)
     files, arguments = twin.case(20_000, 5)
     for name, (data, _) in files.items():
         drive.volume[name] = data
     made = compile_task([TASKS / f"{example}.c"], tmp_path / "task.wasm")
-    result = drive.tasks.run(made.path, {name: mode for name, (_, mode) in files.items()}, arguments)
+    modes = {name: mode for name, (_, mode) in files.items()}
+    result = drive.tasks.run(made.path, modes, arguments, **ARCHITECTURES[architecture])
     assert (result.status, result.log) == ("committed", ""), result.reason
     assert result.cycles > 0
     left = {name: drive.volume[name] for name in files}

@@ -43,6 +43,10 @@ const CLOSED: &[(&str, &str)] = &[
     ),
     ("Isolation", "what the field of a request can be"),
     ("Limits", "written as a literal, the rest by default"),
+    (
+        "CycleCosts",
+        "the classes of instructions, each of which costs something",
+    ),
     ("Loading", "written as a literal, the rest by default"),
     ("Flow", "written as a literal, the rest by default"),
     ("Replay", "written as a literal, the rest by default"),

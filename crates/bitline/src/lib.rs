@@ -76,8 +76,8 @@ pub use volume::{
 
 // What a drive is to be.
 pub use config::{
-    Choice, Config, ConfigBuilder, ConfigError, DEFAULT_PRESET, DataConfig, HostConfig, Key,
-    QueueClass, StorageKind, most_similar, reference_of_keys,
+    Choice, Config, ConfigBuilder, ConfigError, DEFAULT_PRESET, DataConfig, HostConfig,
+    HostTaskConfig, Key, QueueClass, StorageKind, most_similar, reference_of_keys,
 };
 
 // What its parts count, what they answer, and how they fail: types that other names here have in them.
@@ -90,6 +90,7 @@ pub use device::ftl::{
 pub use device::region::HandleError;
 pub use device::schedule::{Fault, FlashCounts};
 pub use device::search::{ExpectedMatches, SearchCounts};
+pub use device::task::CycleCosts;
 pub use host::bits::Checked;
 pub use host::search::{
     Appended, DataRegion, Found, NameField, NameKind, SearchError, Updated, Wanted, numbers, ranges,

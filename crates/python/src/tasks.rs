@@ -16,6 +16,9 @@ use crate::rows::{OutcomeRow, outcome_row};
 /// Bytes of memory, cycles, bytes of the log, bytes of the value, tickets; 0 is what is usual.
 type LimitsRow = (u64, u64, u32, u32, u32);
 
+/// Objects, and whether the run may write each.
+type FileRows = Vec<(String, bool)>;
+
 /// What is run: a program by index and identifier, or a module.
 #[derive(FromPyObject)]
 enum What {
@@ -98,7 +101,7 @@ impl Tasks {
         &self,
         py: Python<'py>,
         what: What,
-        files: Vec<(String, bool)>,
+        files: FileRows,
         stores: Vec<String>,
         arguments: PyBackedBytes,
         isolation: &str,
@@ -120,7 +123,7 @@ impl Tasks {
         &self,
         py: Python<'_>,
         what: What,
-        files: Vec<(String, bool)>,
+        files: FileRows,
         stores: Vec<String>,
         arguments: PyBackedBytes,
         isolation: &str,
@@ -130,6 +133,41 @@ impl Tasks {
         let run = run_of((files, stores), &arguments, isolation, retries, limits)?;
         Drive::submit(self.0.clone_ref(py), async move |host| {
             let outcome = carried_out(&host, &what, &run).await?;
+            Ok(Answer::Outcome(outcome))
+        })
+    }
+
+    /// Runs a module on the host's own processor.
+    fn run_on_host<'py>(
+        &self,
+        py: Python<'py>,
+        module: PyBackedBytes,
+        files: FileRows,
+        arguments: PyBackedBytes,
+        limits: LimitsRow,
+    ) -> PyResult<OutcomeRow<'py>> {
+        check_size(arguments.len() as u64)?;
+        let (files, limits) = (files_of(files), limits_of(limits));
+        let run =
+            async move |host: Host| host.run_on_host(&module, &files, &arguments, limits).await;
+        Ok(outcome_row(py, self.run_call(run)?))
+    }
+
+    /// As `run_on_host`, which goes on.
+    fn submit_on_host(
+        &self,
+        py: Python<'_>,
+        module: PyBackedBytes,
+        files: FileRows,
+        arguments: PyBackedBytes,
+        limits: LimitsRow,
+    ) -> PyResult<Pending> {
+        check_size(arguments.len() as u64)?;
+        let (files, limits) = (files_of(files), limits_of(limits));
+        Drive::submit(self.0.clone_ref(py), async move |host| {
+            let outcome = host
+                .run_on_host(&module, &files, &arguments, limits)
+                .await?;
             Ok(Answer::Outcome(outcome))
         })
     }
@@ -156,17 +194,13 @@ async fn carried_out(host: &Host, what: &What, run: &TaskRun) -> Result<Outcome,
 }
 
 fn run_of(
-    (files, stores): (Vec<(String, bool)>, Vec<String>),
+    (files, stores): (FileRows, Vec<String>),
     arguments: &[u8],
     isolation: &str,
     retries: u16,
     limits: LimitsRow,
 ) -> PyResult<TaskRun> {
     check_size(arguments.len() as u64)?;
-    let files = files.into_iter().map(|(name, writable)| match writable {
-        true => TaskFile::write(name),
-        false => TaskFile::read(name),
-    });
     let isolation = match isolation {
         "snapshot" => Isolation::Snapshot,
         "serializable" => Isolation::Serializable,
@@ -178,17 +212,29 @@ fn run_of(
             )));
         }
     };
-    let limits = TaskLimits {
+    let run = TaskRun::of(files_of(files))
+        .stores(stores)
+        .arguments(arguments);
+    let run = run.isolation(isolation).retries(retries);
+    Ok(run.limits(limits_of(limits)))
+}
+
+fn files_of(files: FileRows) -> Vec<TaskFile> {
+    let files = files.into_iter().map(|(name, writable)| match writable {
+        true => TaskFile::write(name),
+        false => TaskFile::read(name),
+    });
+    files.collect()
+}
+
+fn limits_of(limits: LimitsRow) -> TaskLimits {
+    TaskLimits {
         memory_bytes: limits.0,
         cycles: limits.1,
         log_bytes: limits.2,
         return_bytes: limits.3,
         tickets: limits.4,
-    };
-    let run = TaskRun::of(files.collect())
-        .stores(stores)
-        .arguments(arguments);
-    Ok(run.isolation(isolation).retries(retries).limits(limits))
+    }
 }
 
 fn listed(list: &ProgramList) -> Listed {

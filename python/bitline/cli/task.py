@@ -10,7 +10,7 @@ from bitline.cli.errors import Exit
 from bitline.cli.options import Json, Wide
 from bitline.cli.output import Column, Fact, Result, Table, Value, duration, emit, size
 from bitline.errors import UsageError
-from bitline.tasks import Isolation, Mode, Program, TaskResult
+from bitline.tasks import Isolation, Mode, Program, TaskResult, Where
 from bitline.units import Size
 
 app = typer.Typer(help="Run programs inside the drive of an image.", no_args_is_help=True)
@@ -49,10 +49,16 @@ def run(
     args_file: Annotated[
         Path | None, typer.Option("--args-file", metavar="FILE", help="Arguments of the task, as they are.")
     ] = None,
+    where: Annotated[
+        str, typer.Option(help="Who runs it: drive, or, to compare with, host: its own processor.")
+    ] = "drive",
     isolation: Annotated[
-        str,
-        typer.Option(help="How it is kept apart from others: snapshot, serializable, file or block."),
-    ] = "snapshot",
+        str | None,
+        typer.Option(
+            help="How it is kept apart from others in the drive: snapshot, serializable, file or block."
+            " [default: snapshot]",
+        ),
+    ] = None,
     memory: Annotated[int, typer.Option(min=0, help="Bytes of memory that it may have; 0: all.")] = 0,
     cycles: Annotated[int, typer.Option(min=0, help="Cycles that it may take; 0: all.")] = 0,
     output: Annotated[
@@ -75,8 +81,9 @@ def run(
             module,
             files,
             given,
+            where=cast("Where", where),
+            isolation=cast("Isolation | None", isolation),
             stores=store or [],
-            isolation=cast("Isolation", isolation),
             memory=memory,
             cycles=cycles,
         )
@@ -159,7 +166,7 @@ def _facts(result: TaskResult) -> dict[str, Fact]:
         "cycles": Fact("Cycles", result.cycles),
         "memory_bytes": Fact("Memory", int(result.memory), size),
         "attempts": Fact("Attempts", result.attempts),
-        "time_ns": Fact("Time in the drive", result.time.ns, duration),
+        "time_ns": Fact("Time", result.time.ns, duration),
     }
 
 

@@ -5,6 +5,7 @@
 
 mod builder;
 mod error;
+mod host_tasks;
 mod inside;
 mod keys;
 mod presets;
@@ -22,6 +23,7 @@ pub use tables::most_similar;
 
 pub use error::ConfigError;
 use error::quoted_lines;
+pub use host_tasks::HostTaskConfig;
 pub use inside::InsideConfig;
 pub use keys::{Choice, Key, reference_of_keys};
 pub use presets::DEFAULT_PRESET;
@@ -88,6 +90,8 @@ pub struct HostConfig {
     /// Vectors are read and results sent in batches of so many bytes, rounded down to whole pages, at
     /// least one.
     pub batch_bytes: u64,
+    /// Tasks that the host runs itself.
+    pub tasks: HostTaskConfig,
 }
 
 /// Classes of queues under weighted arbitration (NVMe Base 3.4.4.2).
@@ -289,6 +293,7 @@ impl HostConfig {
         check("host.active_milliwatts", power, 0, 1_000_000_000)?;
         check("host.memory_pj_per_byte", memory, 0, 1_000_000)?;
         // One transfer moves less than 4 GiB.
-        check("host.batch_bytes", self.batch_bytes, 1, 1 << 31)
+        check("host.batch_bytes", self.batch_bytes, 1, 1 << 31)?;
+        self.tasks.validate(frontend.block_bytes)
     }
 }

@@ -13,7 +13,7 @@ use super::{Drive, EVENTS_PER_LOOK, Powered};
 use crate::config::StorageKind;
 use crate::driver::{Driver, Queue};
 use crate::error::Error;
-use crate::host_end::{Host, Mount, NAMESPACE, area, holds_data};
+use crate::host_end::{Host, HostMachine, Mount, NAMESPACE, area, holds_data};
 use crate::logical_pages::LogicalPages;
 use crate::platforms::{Batches, Computer, Outlooks};
 
@@ -73,6 +73,7 @@ impl Drive {
             let block = BlockDevice::open(queue, NAMESPACE).await?;
             let block = block.keeping_data(stores_data);
             let pages = LogicalPages::of(&device, NAMESPACE, block.block_bytes());
+            let computer = Rc::new(Computer::new(&sim, host_config, &device.ledger));
             let host = Host {
                 bits: BitsDevice::new(block.clone()),
                 mount: Rc::new(Mount::new(&sim, is_used)),
@@ -81,7 +82,8 @@ impl Drive {
                 outlooks: Rc::new(Outlooks::of(&device, &config, pages)),
                 dies: device.schedule.geometry().dies(),
                 block,
-                computer: Rc::new(Computer::new(&sim, host_config, &device.ledger)),
+                machine: Rc::new(HostMachine::new(&sim, &config, &computer, &device.ledger)),
+                computer,
                 batches: Batches::new(
                     config.device.nand.geometry.page_bytes,
                     host_config.batch_bytes,

@@ -3,6 +3,7 @@
 mod area;
 mod guard;
 mod index;
+mod machine;
 mod mount;
 mod programs;
 mod reserved;
@@ -25,6 +26,7 @@ use crate::platforms::{Batches, Computer, Outlooks};
 
 pub(crate) use guard::Plain;
 pub(crate) use index::{Index, id_of};
+pub(crate) use machine::{HostMachine, ORIGIN};
 pub(crate) use mount::{Absent, Kept, Mount};
 pub(crate) use programs::Programs;
 pub(crate) use reserved::{HeldPages, Writing, erased};
@@ -52,6 +54,8 @@ pub struct Host {
     /// Whether some of these blocks of the first namespace hold data.
     pub(crate) holds_data: Rc<dyn Fn(Range<u64>) -> bool>,
     pub(crate) computer: Rc<Computer>,
+    /// What runs tasks that the drive does not run.
+    pub(crate) machine: Rc<HostMachine>,
     /// What is known before an evaluation of what it takes.
     pub(crate) outlooks: Rc<Outlooks>,
     /// How vectors are divided into batches.

@@ -27,6 +27,8 @@ pub(crate) enum Loop {
     Invert,
     /// The result is read.
     Count,
+    /// It is read, and written elsewhere.
+    Copy,
 }
 
 impl Loop {
@@ -34,7 +36,7 @@ impl Loop {
     pub(crate) const fn traffic(self) -> u64 {
         match self {
             Loop::Combine => 3,
-            Loop::Invert => 2,
+            Loop::Invert | Loop::Copy => 2,
             Loop::Count => 1,
         }
     }
@@ -100,7 +102,8 @@ impl Computer {
         self.memory_moves(bytes);
     }
 
-    fn memory_moves(&self, bytes: u64) {
+    /// Bytes enter or leave memory.
+    pub(crate) fn memory_moves(&self, bytes: u64) {
         let energy = self.pace.memory(bytes);
         self.ledger.spend(self.memory, tenants::HOST, energy);
     }

@@ -22,6 +22,7 @@
 //! # Ok::<(), bitline::Error>(())
 //! ```
 
+mod host_side;
 mod operations;
 
 use host::tasks::Loading;
@@ -187,6 +188,26 @@ impl Tasks<'_> {
     pub fn run(&mut self, program: &Program, run: &TaskRun) -> Result<Outcome, Error> {
         let (program, run) = (*program, run.clone());
         self.run_host(|host| async move { host.run_program(&program, &run).await })
+    }
+
+    /// Runs a module on the host's own processor (`host.tasks`), to compare with: what it reads and writes crosses the link,
+    /// through pages of the files in the host's memory, of which none are there when it begins. It is no transaction: what it
+    /// writes counts, whatever becomes of it, and is durable when this is over. It has no expressions and no stores.
+    ///
+    /// # Errors
+    /// None was begun: [`crate::TaskError::Module`] with what is wrong with it; as [`Tasks::run`].
+    pub fn run_on_host(
+        &mut self,
+        module: &[u8],
+        files: &[TaskFile],
+        arguments: &[u8],
+        limits: Limits,
+    ) -> Result<Outcome, Error> {
+        let (module, files) = (module.to_vec(), files.to_vec());
+        let arguments = arguments.to_vec();
+        self.run_host(
+            |host| async move { host.run_on_host(&module, &files, &arguments, limits).await },
+        )
     }
 
     /// Loads a module, unless the drive has it, and runs it.

@@ -12,14 +12,14 @@ use crate::host_end::{Absent, DriveVolume, Host, Using};
 use crate::volume::not_found;
 
 /// Bytes of a value that a run may return which asks for no limit.
-const RETURN_BYTES: u32 = 64 << 10;
+pub(super) const RETURN_BYTES: u32 = 64 << 10;
 /// Bytes of a log, likewise.
-const LOG_BYTES: u32 = 16 << 10;
+pub(super) const LOG_BYTES: u32 = 16 << 10;
 
 /// What a run works on.
 #[derive(Default)]
-struct Used {
-    files: Vec<Object>,
+pub(super) struct Used {
+    pub(super) files: Vec<Object>,
     stores: Vec<RegionId>,
 }
 
@@ -140,7 +140,10 @@ impl Host {
 
     /// The objects of a run, which stay where they are until the second of both is dropped. All are taken at once, so that
     /// nobody who has one of them waits for another.
-    async fn use_objects(&self, run: &TaskRun) -> Result<(Used, Option<Using<'_>>), Error> {
+    pub(super) async fn use_objects(
+        &self,
+        run: &TaskRun,
+    ) -> Result<(Used, Option<Using<'_>>), Error> {
         let files = run.files.iter().map(|file| &file.name);
         let Some(first) = files.chain(&run.stores).next() else {
             return Ok((Used::default(), None));
@@ -180,19 +183,20 @@ impl Host {
             Some(limits) => limits,
             None => self.programs().await?.limits,
         };
-        let or = |asked: u32, usual: u32, most: u32| match asked {
-            0 => usual.min(most),
-            asked => asked,
-        };
+        let (log, value) = (most.log_bytes_max.get(), most.return_bytes_max.get());
         Ok(Limits {
-            log_bytes: or(asked.log_bytes, LOG_BYTES, most.log_bytes_max.get()),
-            return_bytes: or(
-                asked.return_bytes,
-                RETURN_BYTES,
-                most.return_bytes_max.get(),
-            ),
+            log_bytes: or_usual(asked.log_bytes, LOG_BYTES, log),
+            return_bytes: or_usual(asked.return_bytes, RETURN_BYTES, value),
             ..*asked
         })
+    }
+}
+
+/// What a run has that asks for so much, where 0 is as much as is usual.
+pub(super) fn or_usual(asked: u32, usual: u32, most: u32) -> u32 {
+    match asked {
+        0 => usual.min(most),
+        asked => asked,
     }
 }
 
@@ -243,7 +247,7 @@ fn is_gone(status: Status) -> bool {
 }
 
 /// What tells a module from others: FNV-1a, never 0.
-fn checksum(module: &[u8]) -> u64 {
+pub(super) fn checksum(module: &[u8]) -> u64 {
     let add = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01B3);
     module.iter().fold(0xCBF2_9CE4_8422_2325, add).max(1)
 }

@@ -7,7 +7,10 @@ mod hostile;
 mod loading;
 mod modules;
 mod names;
+mod on_host;
 mod power;
+#[path = "../support/random.rs"]
+mod random;
 mod running;
 mod together;
 mod vectors;

@@ -19,7 +19,8 @@ static struct {
   uint32_t block_bytes;       /* a block that is as long is ended; LevelDB's default is 4096 */
   uint8_t is_base_level;      /* no deeper level has keys of the range */
   uint8_t is_compressed;      /* outputs, by Snappy */
-  uint8_t reserved[2];
+  uint8_t bits_per_key;       /* of Bloom filters in outputs; 0: none */
+  uint8_t reserved[1];
 } asked;
 
 static struct input inputs[INPUTS_MAX];
@@ -114,6 +115,7 @@ int isc_task(void) {
   crc32c_prepare();
   out.block_bytes = asked.block_bytes;
   out.is_compressed = asked.is_compressed;
+  out.filter.bits_per_key = asked.bits_per_key;
   for (uint32_t i = 0; i < asked.inputs; i++) {
     int64_t done = input_open(&inputs[i], (int)i);
     if (done < 0) {

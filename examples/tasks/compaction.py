@@ -15,7 +15,7 @@ _PLAIN, _SNAPPY = 0, 1
 _DELETION, _VALUE = 0, 1
 
 #: The arguments, `struct asked` in C.
-_ASKED = struct.Struct("<2I2QI2B2x")
+_ASKED = struct.Struct("<2I2QI3Bx")
 
 
 class Entry(NamedTuple):
@@ -52,6 +52,7 @@ class Asked(NamedTuple):
     block_bytes: int = 4096
     is_base_level: bool = True
     is_compressed: bool = True
+    bits_per_key: int = 0
 
     def packed(self) -> bytes:
         """As the task takes it."""
@@ -67,6 +68,16 @@ def entries(table: bytes) -> Iterator[Entry]:
         for key, content in _block(table, *_handle(value, 0)[0]):
             (tag,) = struct.unpack("<Q", key[-8:])
             yield Entry(key[:-8], tag >> 8, tag & 0xFF, content)
+
+
+def filters(table: bytes) -> bytes | None:
+    """The Bloom filters of a table file, None if it has none."""
+    metaindex = _block(table, *_handle(table[-_FOOTER_BYTES:], 0)[0])
+    found = dict(metaindex).get(b"filter.leveldb.BuiltinBloomFilter2")
+    if found is None:
+        return None
+    offset, size = _handle(found, 0)[0]
+    return table[offset : offset + size]
 
 
 def table_of(kept: Sequence[Entry], *, block_bytes: int = 4096, is_compressed: bool = False) -> bytes:
@@ -125,7 +136,7 @@ def manifest(written: Sequence[tuple[int, Output]], level: int, last_sequence: i
 def case(size: int, seed: int) -> tuple[Files, bytes]:
     """Four tables of about so many bytes together, with deletions and old versions: files and arguments."""
     random = np.random.default_rng(seed)
-    count = min(size, 200_000) // 60
+    count = size // 60
     made: list[list[Entry]] = [[] for _ in range(4)]
     for sequence in range(1, count + 1):
         user = f"user{random.integers(0, count):06}".encode() * int(random.integers(1, 3))

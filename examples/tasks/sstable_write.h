@@ -1,8 +1,8 @@
-/* Writes a LevelDB table file: data blocks, an empty metaindex, the index, the footer. */
+/* Writes a LevelDB table file: data blocks, filters if asked for, the metaindex that names them, the index, the footer. */
 #ifndef SSTABLE_WRITE_H
 #define SSTABLE_WRITE_H
 
-#include "sstable.h"
+#include "sstable_filter.h"
 
 #define PIECE_BYTES (128 << 10)
 
@@ -20,6 +20,7 @@ struct output {
   uint64_t entries;
   struct bytes smallest, packed;
   struct builder block, index;
+  struct filter filter;
   uint32_t block_bytes;
   int is_compressed;
 };
@@ -84,6 +85,16 @@ static int64_t output_append(struct output *out, const void *from, size_t bytes)
   return out->pieces[out->now].size >= PIECE_BYTES ? output_flush(out) : 0;
 }
 
+/* Writes the contents of a block, with its trailer behind them. */
+static int64_t output_contents(struct output *out, struct bytes *content, uint8_t kind, struct handle *handle) {
+  handle->offset = (uint64_t)output_bytes(out);
+  handle->size = content->size;
+  bytes_append(content, &kind, 1);
+  uint32_t sum = crc32c_masked(content->at, content->size);
+  bytes_append(content, &sum, 4);
+  return output_append(out, content->at, content->size);
+}
+
 /* Writes a block with its trailer, compressed if that saves an eighth, as LevelDB does. */
 static int64_t output_block(struct output *out, struct builder *builder, struct handle *handle) {
   builder_finish(builder);
@@ -97,12 +108,7 @@ static int64_t output_block(struct output *out, struct builder *builder, struct 
       content = &out->packed;
     }
   }
-  handle->offset = (uint64_t)output_bytes(out);
-  handle->size = content->size;
-  bytes_append(content, &kind, 1);
-  uint32_t sum = crc32c_masked(content->at, content->size);
-  bytes_append(content, &sum, 4);
-  int64_t done = output_append(out, content->at, content->size);
+  int64_t done = output_contents(out, content, kind, handle);
   builder_reset(builder);
   return done;
 }
@@ -116,6 +122,7 @@ static int64_t output_end_block(struct output *out) {
   value.size = 0;
   handle_write(&value, handle);
   builder_add(&out->index, key.at, key.size, value.at, value.size);
+  if (out->filter.bits_per_key) filter_block_at(&out->filter, (uint64_t)output_bytes(out));
   return done;
 }
 
@@ -130,22 +137,31 @@ static void output_begin(struct output *out, int file) {
   out->index.interval = 1;
   builder_reset(&out->block);
   builder_reset(&out->index);
+  filter_begin(&out->filter);
 }
 
 static int64_t output_add(struct output *out, const uint8_t *key, size_t size, const uint8_t *value,
                           size_t value_size) {
   if (out->entries++ == 0) bytes_set(&out->smallest, key, size);
   builder_add(&out->block, key, size, value, value_size);
+  if (out->filter.bits_per_key) filter_add(&out->filter, key, size);
   size_t so_far = out->block.data.size + out->block.restarts.size + 4;
   return so_far >= out->block_bytes ? output_end_block(out) : 0;
 }
 
-/* Ends the file: index and footer. `out->index.last` is the largest key before. */
+/* Ends the file: filters, metaindex, index and footer. `out->index.last` is the largest key before. */
 static int64_t output_end(struct output *out) {
   static struct bytes footer;
   static struct builder metaindex = {.interval = 1};
   struct handle at[2];
   int64_t done = out->block.data.size ? output_end_block(out) : 0;
+  if (done == 0 && out->filter.bits_per_key) {
+    static struct bytes value;
+    done = output_contents(out, filter_finish(&out->filter), PLAIN, &at[0]);
+    value.size = 0;
+    handle_write(&value, at[0]);
+    builder_add(&metaindex, (const uint8_t *)FILTER_NAME, sizeof FILTER_NAME - 1, value.at, value.size);
+  }
   if (done == 0) done = output_block(out, &metaindex, &at[0]);
   if (done == 0) done = output_block(out, &out->index, &at[1]);
   footer.size = 0;

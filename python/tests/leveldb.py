@@ -32,10 +32,17 @@ class LevelDb(AbstractContextManager["LevelDb"]):
         create: Whether it may be new.
         compress: Whether blocks are compressed by Snappy.
         write_buffer_bytes: What goes into a table file of level 0.
+        bits_per_key: Of Bloom filters in table files; 0: none.
     """
 
     def __init__(
-        self, path: Path, *, create: bool = False, compress: bool = True, write_buffer_bytes: int = 16 << 20
+        self,
+        path: Path,
+        *,
+        create: bool = False,
+        compress: bool = True,
+        write_buffer_bytes: int = 16 << 20,
+        bits_per_key: int = 0,
     ) -> None:
         self._library = library()
         for name in ("options_create", "open", "readoptions_create", "writeoptions_create"):
@@ -48,6 +55,10 @@ class LevelDb(AbstractContextManager["LevelDb"]):
         self._function("options_set_paranoid_checks")(options, ctypes.c_ubyte(1))
         self._function("options_set_compression")(options, _SNAPPY if compress else _NO_COMPRESSION)
         self._function("options_set_write_buffer_size")(options, ctypes.c_size_t(write_buffer_bytes))
+        if bits_per_key:
+            self._function("filterpolicy_create_bloom").restype = ctypes.c_void_p
+            bloom = self._function("filterpolicy_create_bloom")(ctypes.c_int(bits_per_key))
+            self._function("options_set_filter_policy")(options, ctypes.c_void_p(bloom))
         self._reads = ctypes.c_void_p(self._function("readoptions_create")())
         self._function("readoptions_set_verify_checksums")(self._reads, ctypes.c_ubyte(1))
         self._writes = ctypes.c_void_p(self._function("writeoptions_create")())

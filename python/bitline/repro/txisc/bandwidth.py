@@ -165,6 +165,12 @@ def cores() -> dict[str, Any]:
     return found
 
 
+def host_cores() -> dict[str, Any]:
+    """The host's cores and its operating system, likewise."""
+    found: dict[str, Any] = tomllib.loads(configuration(PRESET).to_toml())["host"]["tasks"]
+    return found
+
+
 def own_work() -> str:
     """What the cores do for a page of a transaction, and for no other, in words."""
     work = cores()["work"]

@@ -9,6 +9,7 @@ from bitline.figures import BLACK, COLUMN, WIDTH, drawing, dress, legend, log_ti
 from bitline.repro.marks import PUBLISHED_MARK
 from bitline.repro.txisc.applications import COMPARED, Run
 from bitline.repro.txisc.bandwidth import ARCHITECTURES, Point, own_work, ratios
+from bitline.repro.txisc.insertions import PERCENTILES, Filled
 
 with needed_for("figures"):
     from matplotlib.axes import Axes
@@ -19,6 +20,8 @@ Known = Mapping[str, float]
 
 #: Lines that lie on one another stay told apart: one within the other.
 _SIZES = {"TxISC": 2.5, "FileISC": 5.5, "BlockISC": 8.5}
+#: Keys of published shares, by architecture.
+_PUBLISHED_SHARES = {"TxISC": "figure05.io_{}", "Host-only": "figure05.io_{}_host"}
 _EMULATED = {True: "with flash emulation", False: "without flash times"}
 
 
@@ -81,26 +84,34 @@ def overheads(path: Path, points: Sequence[Point], known: Known, *, quick: bool)
         legend(figure, handles, columns=4)
 
 
-def times(path: Path, runs: Sequence[Run], *, quick: bool) -> None:
-    """Figure 4: throughput of applications over FileISC's.
+def times(path: Path, runs: Sequence[Run], known: Known, *, quick: bool) -> None:
+    """Figure 4: throughput of applications over the host's.
 
     Raises:
         OSError: The file cannot be written.
     """
-    note = _note(quick) + "\nhost-only: not reproduced"
-    with drawing(path, "Applications: throughput over FileISC's", (1.4 * COLUMN, 3.0), note) as figure:
+    title = "Applications: throughput over the host's"
+    with drawing(path, title, (WIDTH, 3.0), _note(quick)) as figure:
         axes = figure.subplots()
         names = list(dict.fromkeys(one.name for one in runs))
-        base = {one.example: one.ns for one in runs if one.architecture == "FileISC"}
+        base = {one.example: one.ns for one in runs if one.architecture == "Host-only"}
+        most = max(base[one.example] / one.ns for one in runs)
         for place, architecture in enumerate(COMPARED):
             heights = [base[one.example] / one.ns for one in runs if one.architecture == architecture]
-            at = [group + 0.35 * (place - 0.5) for group in range(len(names))]
-            bars = axes.bar(at, heights, 0.35, **look(place).area(), label=architecture)
-            axes.bar_label(bars, [f"{height:.4f}" for height in heights], padding=2, fontsize=7)
+            at = [group + 0.28 * (place - 1) for group in range(len(names))]
+            bars = axes.bar(at, heights, 0.28, **look(place).area(), label=architecture)
+            axes.bar_label(bars, [f"{height:.3f}" for height in heights], padding=2, fontsize=7)
+        said = {
+            group: known[f"figure04.{example}_host"]
+            for group, example in enumerate(base)
+            if f"figure04.{example}_host" in known
+        }
+        axes.plot([group - 0.28 for group in said], list(said.values()), **PUBLISHED_MARK, zorder=4)
         axes.set_xticks(range(len(names)), names)
-        axes.set(ylabel="Over FileISC's", ylim=(0, 1.25))
+        axes.set(ylabel="Over host-only's", ylim=(0, 1.2 * max(most, *said.values())))
         dress(axes, grid="y")
-        legend(figure, axes.get_legend_handles_labels()[0])
+        published = Line2D([], [], **PUBLISHED_MARK, label="published (TxISC)")
+        legend(figure, [*axes.get_legend_handles_labels()[0], published])
 
 
 def shares(path: Path, runs: Sequence[Run], known: Known, *, quick: bool) -> None:
@@ -109,19 +120,20 @@ def shares(path: Path, runs: Sequence[Run], known: Known, *, quick: bool) -> Non
     Raises:
         OSError: The file cannot be written.
     """
-    with drawing(path, "Applications: what their time is", (1.4 * COLUMN, 3.0), _quick(quick)) as figure:
+    with drawing(path, "Applications: what their time is", (WIDTH, 3.0), _quick(quick)) as figure:
         axes = figure.subplots()
         labels = [f"{one.name}\n{one.architecture}" for one in runs]
         waiting = [one.io_share for one in runs]
         axes.bar(range(len(runs)), waiting, 0.6, **look(0).area(), label="reads and writes (I/O)")
         for place, one in enumerate(waiting):
             # Below all published numbers.
-            axes.text(place, 0.03, f"{one:.0%}", ha="center", fontsize=7, color="white")
+            box = {"facecolor": "white", "edgecolor": "none", "pad": 1.5}
+            axes.text(place, 0.03, f"{one:.0%}", ha="center", fontsize=7, bbox=box)
         computing = [1 - one for one in waiting]
         axes.bar(range(len(runs)), computing, 0.6, bottom=waiting, **look(1).area(), label="computing")
         for place, run in enumerate(runs):
-            key = f"figure05.io_{run.example}"
-            if key in known and run.architecture == "TxISC":
+            key = _PUBLISHED_SHARES.get(run.architecture, "").format(run.example)
+            if key in known:
                 axes.plot([place], [known[key] / 100], **PUBLISHED_MARK, zorder=4)
         axes.set_xticks(range(len(runs)), labels, fontsize=6)
         axes.set(ylabel="Of the time", ylim=(0, 1))
@@ -129,6 +141,30 @@ def shares(path: Path, runs: Sequence[Run], known: Known, *, quick: bool) -> Non
         dress(axes, grid="y")
         said = Line2D([], [], **PUBLISHED_MARK, label="published (I/O)")
         legend(figure, [*axes.get_legend_handles_labels()[0], said])
+
+
+def insertions(path: Path, found: Sequence[Filled], known: Known, *, quick: bool) -> None:
+    """Latencies of insertions into LevelDB while tables are compacted.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    title = "Insertions into LevelDB, by who compacts its tables"
+    with drawing(path, title, (1.4 * COLUMN, 3.0), _quick(quick)) as figure:
+        axes = figure.subplots()
+        at = range(len(PERCENTILES))
+        for place, one in enumerate(found):
+            latencies = [one.percentile(percent) / 1e3 for percent in PERCENTILES]
+            axes.plot(at, latencies, **look(place).curve(), label=one.compacted)
+        axes.set_xticks(at, [f"{percent:g}" for percent in PERCENTILES])
+        axes.set(xlabel="Percentile", ylabel="Latency (µs)", yscale="log")
+        host = {one.compacted: one for one in found}["Host-only"]
+        if "figure04.insertions_p99" in known:
+            said = known["figure04.insertions_p99"] * host.percentile(99) / 1e3
+            axes.plot([PERCENTILES.index(99)], [said], **PUBLISHED_MARK, label="published (of host-only's)")
+        log_ticks(axes.yaxis)
+        dress(axes)
+        legend(figure, axes.get_legend_handles_labels()[0])
 
 
 def memory(path: Path, shares: Mapping[str, float], known: Known) -> None:

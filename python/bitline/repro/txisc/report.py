@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 
 from bitline.repro.comparison import Comparison, Measured, Settings, held, keep, wanted_of
-from bitline.repro.txisc import applications, bandwidth, memory, plots
+from bitline.repro.txisc import applications, bandwidth, insertions, memory, plots
 
 Numbers = dict[str, float]
 Make = Callable[[Settings], Numbers]
@@ -12,6 +12,8 @@ Make = Callable[[Settings], Numbers]
 #: Of a quick run: shares of reads, requests in flight, requests, bytes of the file.
 _QUICK_PERCENTS, _QUICK_DEPTHS = (0, 50, 100), (1, 4, 32)
 _QUICK_REQUESTS, _QUICK_FILE_BYTES = 300, 16 << 20
+#: Insertions into LevelDB.
+_INSERTS, _QUICK_INSERTS = 1_000_000, 250_000
 #: Writes for which room is looked for, in full and in quick runs.
 _WRITES, _QUICK_WRITES = 512, 64
 
@@ -75,23 +77,44 @@ def figures_4_and_5(settings: Settings) -> Numbers:
         quick=settings.quick, progress=lambda done: settings.progress("Applications", done, total)
     )
     keep(settings.out / "figure-04.parquet", [asdict(one) | {"io_share": one.io_share} for one in found])
-    plots.times(settings.out / "figure-04.png", found, quick=settings.quick)
+    plots.times(settings.out / "figure-04.png", found, settings.values(), quick=settings.quick)
     plots.shares(settings.out / "figure-05.png", found, settings.values(), quick=settings.quick)
     by_name = {(one.example, one.architecture): one for one in found}
     measured: Numbers = {}
     for example in applications.APPLICATIONS:
-        mine, base = by_name[example, "TxISC"], by_name[example, "FileISC"]
+        mine, base, host = (by_name[example, name] for name in applications.COMPARED)
         measured[f"figure04.{example}_file"] = base.ns / mine.ns
+        measured[f"figure04.{example}_host"] = host.ns / mine.ns
         measured[f"figure05.io_{example}"] = 100 * mine.io_share
+        measured[f"figure05.io_{example}_host"] = 100 * host.io_share
     return measured
 
 
+def insertions_beside_compaction(settings: Settings) -> Numbers:
+    """Insertions into LevelDB while the host or the drive compacts."""
+    count = _QUICK_INSERTS if settings.quick else _INSERTS
+    found = []
+    for done, name in enumerate(insertions.COMPACTED):
+        settings.progress("Insertions", done, len(insertions.COMPACTED))
+        found.append(insertions.fill(name, count))
+    settings.progress("Insertions", len(found), len(found))
+    rows = [
+        {"compacted": one.compacted, "percentile": percent, "latency_ns": one.percentile(percent)}
+        for one in found
+        for percent in insertions.PERCENTILES
+    ]
+    keep(settings.out / "insertions.parquet", rows)
+    plots.insertions(settings.out / "insertions.png", found, settings.values(), quick=settings.quick)
+    mine, host = (one.percentile(99) for one in found)
+    return {"figure04.insertions_p99": mine / host}
+
+
 #: What makes each figure or section, by the name people call it.
-FIGURES: Mapping[str, Make] = {
-    "3": figure_3,
-    "4": figures_4_and_5,
-    "5": figures_4_and_5,
-    "5.2": section_52,
+FIGURES: Mapping[str, tuple[Make, ...]] = {
+    "3": (figure_3,),
+    "4": (figures_4_and_5, insertions_beside_compaction),
+    "5": (figures_4_and_5,),
+    "5.2": (section_52,),
 }
 
 
@@ -112,6 +135,6 @@ def reproduce(figures: Iterable[str], settings: Settings) -> list[Comparison]:
     wanted = wanted_of(figures, FIGURES)
     settings.out.mkdir(parents=True, exist_ok=True)
     measured: Numbers = {}
-    for make in dict.fromkeys(FIGURES[name] for name in wanted):
+    for make in dict.fromkeys(make for name in wanted for make in FIGURES[name]):
         measured |= make(settings)
     return held(wanted, settings, {key: Measured(value) for key, value in measured.items()})

@@ -25,6 +25,37 @@ impl<T> Default for Join<T> {
     }
 }
 
+/// A task that somebody may wait for. An `async` block that awaits a future has room for it twice, and moves it when it is first
+/// polled; this does not.
+pub(super) struct Joined<F: Future> {
+    pub(super) future: F,
+    pub(super) sim: Sim,
+    pub(super) shared: Rc<Join<F::Output>>,
+}
+
+impl<F: Future> Future for Joined<F> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        // SAFETY: `future` is pinned as this is, which has no `Drop` and gives it out nowhere else; the others are not pinned.
+        let (future, this) = unsafe {
+            let this = self.get_unchecked_mut();
+            (
+                Pin::new_unchecked(&mut this.future),
+                (&this.sim, &this.shared),
+            )
+        };
+        let Poll::Ready(output) = future.poll(context) else {
+            return Poll::Pending;
+        };
+        let (sim, shared) = this;
+        shared.output.set(Some(output));
+        shared.finished.set(true);
+        sim.wake(shared.waiter.get());
+        Poll::Ready(())
+    }
+}
+
 /// Awaits a task's output.
 pub struct JoinHandle<T> {
     pub(super) sim: Sim,

@@ -26,7 +26,7 @@ pub use self::join::JoinHandle;
 pub use self::task::TaskId;
 pub(crate) use self::timers::TimerId;
 
-use self::join::Join;
+use self::join::{Join, Joined};
 use self::kernel::Kernel;
 use self::sleep::Sleep;
 use self::task::{Slot, State, Work};
@@ -218,12 +218,10 @@ impl Sim {
     /// handle lets the task run on; [`JoinHandle::abort`] drops the task.
     pub fn spawn<T: 'static>(&self, future: impl Future<Output = T> + 'static) -> JoinHandle<T> {
         let shared = Rc::new(Join::default());
-        let (done, sim) = (shared.clone(), self.clone());
-        let task = self.insert(Box::pin(async move {
-            let output = future.await;
-            done.output.set(Some(output));
-            done.finished.set(true);
-            sim.wake(done.waiter.get());
+        let task = self.insert(Box::pin(Joined {
+            future,
+            sim: self.clone(),
+            shared: shared.clone(),
         }));
         JoinHandle {
             sim: self.clone(),

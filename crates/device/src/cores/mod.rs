@@ -49,15 +49,17 @@ impl Cores {
     /// As [`Cores::charge`], and waits for it.
     #[inline]
     pub async fn work(&self, origin: Origin, work: Work) {
-        self.work_often(origin, work, 1).await;
+        self.work_often(origin, [(work, 1)]).await;
     }
 
-    /// As [`Cores::work`], so many times.
+    /// As [`Cores::work`], several kinds in a row, each so many times.
     #[inline]
-    pub async fn work_often(&self, origin: Origin, work: Work, times: u64) {
+    pub async fn work_often<const KINDS: usize>(&self, origin: Origin, all: [(Work, u64); KINDS]) {
         if self.takes_time {
-            let cycles = self.cores.config().work.cycles(work);
-            let done = self.charge_cycles(origin, cycles.saturating_mul(times));
+            let cycles =
+                |(work, times)| self.cores.config().work.cycles(work).saturating_mul(times);
+            let cycles = all.map(cycles).into_iter().fold(0, u64::saturating_add);
+            let done = self.charge_cycles(origin, cycles);
             self.sim.sleep_until(done).await;
         }
     }

@@ -57,7 +57,9 @@ impl Search {
         if bytes > 0 {
             self.pass_dram(origin, bytes, Toward::Reader).await;
             let often = looks(bytes);
-            self.cores.work_often(origin, Work::Examine, often).await;
+            self.cores
+                .work_often(origin, [(Work::Examine, often)])
+                .await;
         }
     }
 

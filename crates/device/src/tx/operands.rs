@@ -77,8 +77,9 @@ impl Transaction {
     pub async fn take(&self, file: u32, bytes: u64) -> Result<(), TxError> {
         self.check_open()?;
         if let Some(id) = self.transaction() {
-            for pages in self.file(file)?.first_ranges(self.pages_of(bytes)) {
-                let taken = self.owner.ftl.take_pages(id, pages).await;
+            let ranges = self.file(file)?.first_ranges(self.pages_of(bytes));
+            for page in ranges.flatten() {
+                let taken = self.owner.ftl.take_page(id, Lpn(page)).await;
                 self.noted(taken.map_err(TxError::from))?;
             }
             self.note_entries();

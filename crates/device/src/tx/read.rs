@@ -5,8 +5,9 @@ use std::ops::Range;
 use media::core::Work;
 use media::dram::{ScatteredAccess, Toward};
 use sim::resource::Access;
+use smallvec::SmallVec;
 
-use super::pieces::{Piece, pieces};
+use super::pieces::{Piece, pieces, ranges};
 use super::transaction::Transaction;
 use super::{Transactions, TxError};
 use crate::cache::{Lookup, ReadStamp};
@@ -48,9 +49,7 @@ impl Transaction {
             self.note_read(piece.lpn);
         }
         // What the task is writing meanwhile is seen when it is there.
-        let _lock = self
-            .lock(pieces.iter().map(|piece| piece.lpn), Access::Shared)
-            .await;
+        let _lock = self.lock(ranges(&pieces), Access::Shared).await;
         let most = (owner.buffers.most_at_once() as usize).max(1);
         for pieces in pieces.chunks(most) {
             self.read_pieces(pieces, into).await?;
@@ -63,11 +62,11 @@ impl Transaction {
     async fn read_pieces(&self, pieces: &[Piece], into: &mut [u8]) -> Result<(), TxError> {
         let owner = &self.owner;
         let count = pieces.len() as u64;
-        let reads = owner.cores.work_often(self.origin, Work::ReadPage, count);
-        reads.await;
-        self.work_on_versions(Work::FindVersion, count).await;
+        let found = self.transaction().map_or(0, |_| count);
+        let work = [(Work::ReadPage, count), (Work::FindVersion, found)];
+        owner.cores.work_often(self.origin, work).await;
         let _room = owner.buffers.rooms(pieces.len() as u32).await;
-        let mut elsewhere: Vec<(Piece, Buffer<'_>)> = Vec::with_capacity(pieces.len());
+        let mut elsewhere: SmallVec<[(Piece, Buffer<'_>); 2]> = SmallVec::new();
         let mut gathered = 0;
         for piece in pieces {
             match self.image_of(piece.lpn) {
@@ -87,7 +86,7 @@ impl Transaction {
         let slices = elsewhere
             .iter()
             .map(|(piece, buffer)| slice_of(piece, buffer.id(), owner, self.origin));
-        let slices: Vec<PageSlice> = slices.collect();
+        let slices: SmallVec<[PageSlice; 2]> = slices.collect();
         self.fetch(&slices).await?;
         for (piece, buffer) in &elsewhere {
             owner.buffers.with(buffer.id(), |page| {
@@ -109,7 +108,7 @@ impl Transaction {
         let ticket = ftl.ticket();
         let to: Notify = ticket.id().into();
         let mut cached = ScatteredAccess::default();
-        let mut kept: Vec<(PageSlice, ReadStamp)> = Vec::new();
+        let mut kept: SmallVec<[(PageSlice, ReadStamp); 2]> = SmallVec::new();
         for slice in slices {
             match self.place_of(slice.lpn)? {
                 Place::Version(at) => ftl.read_version(at, *slice, to),

@@ -161,20 +161,11 @@ impl Transaction {
     /// Waits until no other operation of the transaction has any of `pages`, or none writes them.
     pub(super) async fn lock(
         &self,
-        pages: impl Iterator<Item = Lpn>,
+        pages: impl Iterator<Item = Range<u32>>,
         access: Access,
     ) -> RangeGuard<'_> {
-        let mut pages: Vec<u32> = pages.map(|lpn| lpn.0).collect();
-        pages.sort_unstable();
-        let ranges = runs(&pages).map(|range| (range.start.into()..range.end.into(), access));
+        let ranges = pages.map(|pages| (pages.start.into()..pages.end.into(), access));
         self.locks.lock_all(ranges).await
-    }
-
-    /// What transactions take of the cores besides what any read or write does.
-    pub(super) async fn work_on_versions(&self, work: Work, times: u64) {
-        if self.isolation.is_transaction() {
-            self.owner.cores.work_often(self.origin, work, times).await;
-        }
     }
 
     /// Notes that a page was read, if that matters.
@@ -205,8 +196,8 @@ impl Transaction {
         let Some(id) = self.transaction() else {
             return Ok(());
         };
-        let written = self.owner.ftl.pages_taken(id);
-        self.work_on_versions(Work::CommitPage, written).await;
+        let work = [(Work::CommitPage, self.owner.ftl.count_taken(id))];
+        self.owner.cores.work_often(self.origin, work).await;
         let read: Vec<u32> = self.read.borrow().iter().copied().collect();
         let read: Vec<Range<u32>> = runs(&read).collect();
         let (ftl, cache) = (&self.owner.ftl, &self.owner.cache);

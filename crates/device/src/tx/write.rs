@@ -10,10 +10,12 @@ use media::core::Work;
 use media::dram::Toward;
 use sim::JoinHandle;
 use sim::resource::Access;
+use smallvec::SmallVec;
 
-use super::pieces::{Piece, pieces};
+use super::pieces::{Piece, pieces, ranges, whole};
 use super::transaction::{Image, Transaction};
 use super::{Transactions, TxError};
+use crate::ftl::ranges::runs;
 use crate::ftl::{Lpn, PageSlice, SnapshotId, UNITS_PER_PAGE_MAX, VersionError};
 use crate::memory::{BufferId, Purpose};
 use crate::planted::{Bug, is_planted};
@@ -30,6 +32,12 @@ pub(super) enum Source<'a> {
     /// In a page buffer, from its beginning on.
     Buffer(BufferId),
 }
+
+/// What goes to one page of flash.
+type Parts = SmallVec<[Part; 1]>;
+
+/// Programs under way.
+type Programs<E> = SmallVec<[JoinHandle<Result<(), E>>; 2]>;
 
 /// Bytes of a page that go to flash; nothing on a drive that keeps no data.
 struct Part {
@@ -84,10 +92,12 @@ impl Transaction {
         let pieces = pieces(self.file(file)?, range, self.owner.unit);
         // Without a transaction the translation layer charges the write, as one of the host.
         let count = pieces.len() as u64;
-        self.work_on_versions(Work::WritePage, count).await;
-        self.work_on_versions(Work::TakePage, count).await;
+        let work = [(Work::WritePage, count), (Work::TakePage, count)];
         let written = match self.transaction() {
-            Some(id) => self.write_versions(id, &pieces, source).await,
+            Some(id) => {
+                self.owner.cores.work_often(self.origin, work).await;
+                self.write_versions(id, &pieces, source).await
+            }
             None => self.write_at_once(&pieces, source).await,
         };
         self.noted(written)
@@ -120,28 +130,22 @@ impl Transaction {
     ) -> Result<(), TxError> {
         let owner = &self.owner;
         {
-            let _lock = self
-                .lock(pieces.iter().map(|piece| piece.lpn), Access::Exclusive)
-                .await;
+            let _lock = self.lock(ranges(pieces), Access::Exclusive).await;
             for piece in pieces {
-                owner
-                    .ftl
-                    .take_pages(id, piece.lpn.0..piece.lpn.0 + 1)
-                    .await?;
+                owner.ftl.take_page(id, piece.lpn).await?;
             }
             self.note_entries();
-            let (whole, partial): (Vec<Piece>, Vec<Piece>) =
-                pieces.iter().partition(|piece| piece.is_whole(owner.unit));
+            let inner = whole(pieces, owner.unit);
+            let whole = &pieces[inner.clone()];
             owner.count(|counts| counts.pages_written += whole.len() as u64);
             let programs = match source {
                 Source::Bytes(data) => {
-                    let parts = whole.iter().map(|piece| Part::of(*piece, data));
-                    self.program_parts(id, parts.collect())
+                    self.program_pages(id, whole, |piece| Part::of(*piece, data))
                 }
-                Source::Buffer(_) => Vec::new(),
+                Source::Buffer(_) => Programs::new(),
             };
-            for piece in partial {
-                self.gather(piece, source).await?;
+            for piece in pieces[..inner.start].iter().chain(&pieces[inner.end..]) {
+                self.gather(*piece, source).await?;
             }
             for program in programs {
                 program.await?;
@@ -149,11 +153,14 @@ impl Transaction {
             if let Source::Buffer(buffer) = source
                 && !whole.is_empty()
             {
-                self.program_buffer(id, &whole, buffer).await?;
+                self.program_buffer(id, whole, buffer).await?;
             }
             // What was gathered of them before is overwritten.
             let mut images = self.images.borrow_mut();
-            for piece in pieces.iter().filter(|piece| piece.is_whole(owner.unit)) {
+            if images.is_empty() {
+                return Ok(());
+            }
+            for piece in whole {
                 images.remove(&piece.lpn.0);
             }
         }
@@ -168,22 +175,20 @@ impl Transaction {
     }
 
     /// Has whole pages programmed, as many in one as a page of flash has.
-    fn program_parts(
+    fn program_pages(
         &self,
         id: SnapshotId,
-        mut parts: Vec<Part>,
-    ) -> Vec<JoinHandle<Result<(), VersionError>>> {
-        let per_page = self.owner.unit.per_page() as usize;
-        let mut programs = Vec::with_capacity(parts.len().div_ceil(per_page));
-        while !parts.is_empty() {
-            let rest = parts.split_off(per_page.min(parts.len()));
-            programs.push(self.program(id, std::mem::replace(&mut parts, rest)));
-        }
-        programs
+        pieces: &[Piece],
+        part: impl Fn(&Piece) -> Part,
+    ) -> Programs<VersionError> {
+        let pages = pieces.chunks(self.owner.unit.per_page() as usize);
+        pages
+            .map(|page| self.program(id, page.iter().map(&part).collect()))
+            .collect()
     }
 
     /// A task of its own, which runs to its end whatever becomes of the transaction.
-    fn program(&self, id: SnapshotId, parts: Vec<Part>) -> JoinHandle<Result<(), VersionError>> {
+    fn program(&self, id: SnapshotId, parts: Parts) -> JoinHandle<Result<(), VersionError>> {
         let (owner, origin) = (self.owner.clone(), self.origin);
         owner.ftl.expect_program(id);
         let (sim, running) = (owner.sim.clone(), self.run_on());
@@ -281,29 +286,27 @@ impl Transaction {
                 0 => gathered,
                 _ => per_page.min(gathered),
             };
-            let lpns: Vec<Lpn> = self
-                .images
-                .borrow()
-                .keys()
-                .take(count)
-                .map(|lpn| Lpn(*lpn))
-                .collect();
-            let _lock = self.lock(lpns.iter().copied(), Access::Exclusive).await;
-            let parts = lpns.iter().filter_map(|lpn| {
-                let image = self.image_of(*lpn)?;
-                Some(Part::image(*lpn, self.owner.unit.bytes(), &image.borrow()))
-            });
-            let parts: Vec<Part> = parts.collect();
-            let bytes = parts.len() as u64 * u64::from(self.owner.unit.bytes());
+            let lpns: Vec<u32> = self.images.borrow().keys().take(count).copied().collect();
+            let _lock = self.lock(runs(&lpns), Access::Exclusive).await;
+            let kept = lpns.iter().map(|lpn| Lpn(*lpn));
+            let kept = kept.filter(|lpn| self.image_of(*lpn).is_some());
+            let pieces: Vec<Piece> = kept.map(|lpn| Piece::whole(lpn, self.owner.unit)).collect();
+            let bytes = pieces.len() as u64 * u64::from(self.owner.unit.bytes());
             self.owner
                 .move_bytes(self.origin.tenant, bytes, Toward::Reader)
                 .await;
-            for program in self.program_parts(id, parts) {
+            let part = |piece: &Piece| Part {
+                piece: *piece,
+                data: self
+                    .image_of(piece.lpn)
+                    .map_or_else(Box::default, |image| image.borrow().clone()),
+            };
+            for program in self.program_pages(id, &pieces, part) {
                 program.await?;
             }
             let mut images = self.images.borrow_mut();
-            lpns.iter().for_each(|lpn| {
-                images.remove(&lpn.0);
+            pieces.iter().for_each(|piece| {
+                images.remove(&piece.lpn.0);
             });
         }
     }
@@ -326,9 +329,9 @@ impl Transaction {
                 return Ok(());
             }
         };
-        let writes: Vec<_> = together
+        let writes: Programs<TxError> = together
             .map(|pieces| pieces.iter().map(|piece| Part::of(*piece, data)).collect())
-            .map(|parts: Vec<Part>| self.write_through(parts))
+            .map(|parts| self.write_through(parts))
             .collect();
         for write in writes {
             write.await?;
@@ -350,7 +353,7 @@ impl Transaction {
     }
 
     /// Writes logical pages that follow one another to one page of flash, in a task of its own.
-    fn write_through(&self, parts: Vec<Part>) -> JoinHandle<Result<(), TxError>> {
+    fn write_through(&self, parts: Parts) -> JoinHandle<Result<(), TxError>> {
         let (owner, origin) = (self.owner.clone(), self.origin);
         let (sim, running) = (owner.sim.clone(), self.run_on());
         sim.spawn(async move {
@@ -399,19 +402,5 @@ impl Part {
     fn of(piece: Piece, data: Option<&[u8]>) -> Part {
         let data = data.map_or_else(Box::default, |data| data[piece.place()].into());
         Part { piece, data }
-    }
-
-    /// A whole page.
-    fn image(lpn: Lpn, bytes: u32, image: &[u8]) -> Part {
-        let piece = Piece {
-            lpn,
-            column: 0,
-            bytes,
-            at: 0,
-        };
-        Part {
-            piece,
-            data: image.into(),
-        }
     }
 }

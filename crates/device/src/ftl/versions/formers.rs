@@ -38,8 +38,7 @@ impl Ftl {
 
     /// Whether there are more versions than there is room for.
     fn is_over_limit(&self) -> bool {
-        let (used, most) = self.versions.entries();
-        used > most
+        self.versions.entries() > self.versions.entries_max()
     }
 
     /// Gives up the transaction that began first, as the host does not wait for anybody; false if there is none.
@@ -95,6 +94,9 @@ impl Ftl {
     /// The first of the former versions of a page that a transaction of this number sees; none if that is the newest.
     pub(super) fn former(&self, lpn: Lpn, number: u64) -> Option<Option<UnitAddress>> {
         let formers = self.versions.formers.borrow();
+        if formers.is_empty() {
+            return None;
+        }
         let mut later = formers.range((lpn.0, number + 1)..=(lpn.0, u64::MAX));
         later.next().map(|(_, unit)| *unit)
     }
@@ -102,6 +104,9 @@ impl Ftl {
     /// The first of `pages` that has changed since a transaction of this number began.
     pub(super) fn changed_since(&self, pages: &Range<u32>, number: u64) -> Option<Lpn> {
         let formers = self.versions.formers.borrow();
+        if formers.is_empty() {
+            return None;
+        }
         let mut all = formers.range((pages.start, 0)..(pages.end, 0));
         all.find(|((_, changed_at), _)| *changed_at > number)
             .map(|((lpn, _), _)| Lpn(*lpn))
@@ -116,10 +121,12 @@ impl Ftl {
         if is_planted(Bug::CollectionForgetsVersions) {
             return;
         }
-        if let Some(delta) = self.versions.tentative.borrow_mut().get_mut(&lpn.0)
-            && delta.at == Some(old)
+        let mut tentative = self.versions.tentative.borrow_mut();
+        if tentative
+            .get(lpn)
+            .is_some_and(|delta| delta.at == Some(old))
         {
-            delta.at = Some(new);
+            tentative.put(lpn, Some(new));
             return;
         }
         let mut formers = self.versions.formers.borrow_mut();

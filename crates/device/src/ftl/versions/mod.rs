@@ -9,6 +9,7 @@
 //! changed a page after it is known by the former version that this left. A commit has the table name what was tentative, in
 //! one instant, and the journal says who has not committed ([`undone`]).
 
+mod deltas;
 mod flags;
 mod formers;
 mod read;
@@ -25,10 +26,10 @@ use sim::Sim;
 use sim::resource::{Broadcast, Semaphore};
 
 use super::{Capacity, Ftl, FtlError, Lpn, UnitAddress};
+use deltas::Deltas;
 use flags::Flags;
 pub use read::Place;
 pub use switch::Durable;
-use tentative::Delta;
 pub(crate) use undone::state_bytes;
 pub(super) use undone::{TENTATIVE, Undone};
 
@@ -36,7 +37,8 @@ pub(super) use undone::{TENTATIVE, Undone};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SnapshotId(u32);
 
-/// Bytes of an entry, tentative or former: logical page 4, unit 4, transaction or version 8, and 8 for its place in the tree.
+/// Bytes of an entry. Of a tentative page: logical page 4, transaction 4, unit and whether there is one 8, and 8 that lead to it,
+/// from others and from its transaction. Of a former one: logical page 4, unit 4, version 8, and 8 for its place in the tree.
 pub const ENTRY_BYTES: u64 = 24;
 
 /// How often blocks are emptied before a transaction begins: what is needed of them may find no room.
@@ -84,6 +86,8 @@ pub struct VersionLimits {
 struct Open {
     /// The logical pages of its files, ascending, none twice.
     pages: Vec<Range<u32>>,
+    /// What it has written: places among the tentative pages, in the order in which it took them.
+    taken: Vec<u32>,
     /// Its number, once its snapshot was taken: it sees no change of this version or a higher one.
     number: Option<u64>,
     /// What it could still read was given up.
@@ -119,8 +123,7 @@ pub(super) struct Versions {
     any_flag: Cell<bool>,
     /// Those open, by number; a free place is none.
     open: RefCell<Vec<Option<Open>>>,
-    /// By logical page.
-    tentative: RefCell<BTreeMap<u32, Delta>>,
+    tentative: RefCell<Deltas>,
     /// By logical page and the version from which on it is something else; none is a page without data.
     formers: RefCell<BTreeMap<(u32, u64), Option<UnitAddress>>>,
     undone: RefCell<Undone>,
@@ -141,7 +144,7 @@ impl Versions {
             flags: RefCell::new(Flags::new(capacity.logical_pages)),
             any_flag: Cell::new(false),
             open: RefCell::default(),
-            tentative: RefCell::default(),
+            tentative: RefCell::new(Deltas::new(capacity.logical_pages)),
             formers: RefCell::default(),
             undone: RefCell::default(),
             turn: Semaphore::new(sim, 1),
@@ -161,10 +164,18 @@ impl Versions {
         self.any_flag.get() && self.flags.borrow().has(lpn)
     }
 
-    /// Entries that there are, and may be.
-    fn entries(&self) -> (u64, u64) {
-        let used = self.tentative.borrow().len() + self.formers.borrow().len();
-        (used as u64, self.units_max.min(self.limits.get().entries))
+    /// Entries that there are.
+    fn entries(&self) -> u64 {
+        self.tentative.borrow().count() + self.count_formers()
+    }
+
+    fn count_formers(&self) -> u64 {
+        self.formers.borrow().len() as u64
+    }
+
+    /// Entries that there may be.
+    fn entries_max(&self) -> u64 {
+        self.units_max.min(self.limits.get().entries)
     }
 
     fn with<T>(&self, id: SnapshotId, look: impl FnOnce(&mut Open) -> T) -> T {
@@ -203,6 +214,7 @@ impl Ftl {
         pages.iter().for_each(|pages| flags.put(pages, true));
         let open = Open {
             pages,
+            taken: Vec::new(),
             number: None,
             lost: false,
             programs: 0,
@@ -239,7 +251,7 @@ impl Ftl {
 
     /// Entries of tentative and of former pages.
     pub fn version_entries(&self) -> u64 {
-        self.versions.entries().0
+        self.versions.entries()
     }
 
     /// A transaction ends: what is tentative of it is not needed any more, nor is what nobody else sees.
@@ -297,10 +309,14 @@ impl Ftl {
     /// Forgets all versions, as blocks have forgotten their pages.
     pub(super) fn forget_versions(&self) {
         let versions = &self.versions;
-        versions.tentative.borrow_mut().clear();
+        let mut tentative = versions.tentative.borrow_mut();
+        for open in versions.open.borrow_mut().iter_mut().flatten() {
+            open.lost = true;
+            open.taken.drain(..).for_each(|place| {
+                tentative.remove(place);
+            });
+        }
         versions.formers.borrow_mut().clear();
-        let mut open = versions.open.borrow_mut();
-        open.iter_mut().flatten().for_each(|open| open.lost = true);
     }
 
     /// Takes from the journal who has committed.

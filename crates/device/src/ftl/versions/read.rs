@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use media::nand::DieId;
 
-use super::tentative::Delta;
 use super::{SnapshotId, VersionError};
 use crate::ftl::{Ftl, Lpn, PageSlice, UnitAddress};
 use crate::planted::{Bug, is_planted};
@@ -26,9 +25,10 @@ impl Ftl {
     ///
     /// # Errors
     /// [`VersionError::Lost`].
+    #[inline(never)] // Its instructions are counted by its name.
     pub fn place_of(&self, id: SnapshotId, lpn: Lpn) -> Result<Place, VersionError> {
         let number = self.versions.number(id)?;
-        let delta = self.versions.tentative.borrow().get(&lpn.0).copied();
+        let delta = self.versions.tentative.borrow().get(lpn).copied();
         let own = delta.filter(|delta| delta.by == id || is_planted(Bug::ReadsAreDirty));
         if let Some(at) = own.and_then(|delta| delta.at) {
             return Ok(Place::Version(at));
@@ -50,10 +50,12 @@ impl Ftl {
     pub fn sees_newest(&self, id: SnapshotId, pages: &Range<u32>) -> Result<bool, VersionError> {
         let number = self.versions.number(id)?;
         let tentative = self.versions.tentative.borrow();
-        let mut tentative = tentative.range(pages.clone());
+        let is_own = |page| {
+            let delta = tentative.get(Lpn(page));
+            delta.is_some_and(|delta| delta.by == id && delta.at.is_some())
+        };
         let changed = self.changed_since(pages, number).is_some();
-        let is_own = |delta: &Delta| delta.by == id && delta.at.is_some();
-        Ok(!changed && !tentative.any(|(_, delta)| is_own(delta)))
+        Ok(!changed && !pages.clone().any(is_own))
     }
 
     /// Whether nobody has changed any of `pages` since a transaction began.

@@ -39,12 +39,7 @@ impl Ftl {
             self.versions.ended.next().await;
         }
         self.versions.number(id)?;
-        let written: Vec<u32> = self
-            .versions
-            .deltas(id)
-            .into_iter()
-            .map(|(lpn, _)| lpn)
-            .collect();
+        let written = self.versions.pages_taken(id);
         if self.is_cached {
             for lpn in &written {
                 self.entry_for_write(Lpn(*lpn)).await?;
@@ -52,7 +47,7 @@ impl Ftl {
         }
         let mut pages: Vec<Range<u32>> = runs(&written).collect();
         pages.extend(read.iter().cloned());
-        let lock = self.lock_all(&to_lock(pages.clone())).await;
+        let lock = self.lock_all(&to_lock(&pages)).await;
         let number = self.versions.number(id)?;
         if !is_planted(Bug::CommitIgnoresConflicts) {
             let mut pages = pages.iter();
@@ -76,14 +71,15 @@ impl Ftl {
     }
 
     /// Has everybody see what a transaction wrote.
+    #[inline(never)] // Its instructions are counted by its name.
     fn switch(&self, id: SnapshotId, number: u64, switched: impl Fn(Lpn)) {
         let mut deltas = self.take_deltas(id);
         self.versions.undone.borrow_mut().commit(number);
         if is_planted(Bug::CommitLeavesOutAPage) && deltas.len() > 1 {
             deltas.pop();
         }
-        for (lpn, at) in deltas {
-            let (lpn, Some(at)) = (Lpn(lpn), at) else {
+        for delta in deltas {
+            let (lpn, Some(at)) = (delta.lpn, delta.at) else {
                 continue;
             };
             let old = self.replace(lpn, Mapping::Data(at));
@@ -142,11 +138,11 @@ impl Ftl {
 }
 
 /// Ranges to lock: all of `pages` as one with what is between them, if there are too many.
-fn to_lock(pages: Vec<Range<u32>>) -> Vec<Range<u32>> {
-    let mut pages = merged(pages);
-    if pages.len() > RANGES_MAX {
-        pages[0].end = pages[pages.len() - 1].end;
-        pages.truncate(1);
+fn to_lock(pages: &[Range<u32>]) -> Vec<Range<u32>> {
+    if pages.len() <= RANGES_MAX {
+        return merged(pages.to_vec());
     }
-    pages
+    let all =
+        |one: Range<u32>, other: &Range<u32>| one.start.min(other.start)..one.end.max(other.end);
+    vec![pages.iter().fold(pages[0].clone(), all)]
 }

@@ -1,68 +1,50 @@
 //! Tentative versions: what transactions write before they commit.
 
-use std::ops::Range;
-
+use super::deltas::Delta;
 use super::{SnapshotId, TENTATIVE, VersionError, Versions};
 use crate::ftl::blocks::Stream;
 use crate::ftl::holds::Holds;
 use crate::ftl::unit::Slots;
-use crate::ftl::{Ftl, Lpn, PageSlice, UnitAddress};
+use crate::ftl::{Ftl, Lpn, PageSlice};
 use crate::planted::{Bug, is_planted};
 
-/// The tentative version of a page: of one transaction, as the first that writes a page wins.
-#[derive(Clone, Copy)]
-pub(super) struct Delta {
-    pub(super) by: SnapshotId,
-    /// Where it is, once it has been programmed.
-    pub(super) at: Option<UnitAddress>,
-}
-
 impl Ftl {
-    /// Takes pages for a transaction to write, as soon as there is room for them: no other open one may then.
+    /// Takes a page for a transaction to write, as soon as there is room for it: no other open one may then.
     ///
     /// # Errors
-    /// [`VersionError`]; of a conflict, the first page.
-    pub async fn take_pages(&self, id: SnapshotId, pages: Range<u32>) -> Result<(), VersionError> {
-        loop {
-            let number = self.versions.number(id)?;
-            self.check_pages(id, &pages, number)?;
-            let taken = {
-                let tentative = self.versions.tentative.borrow();
-                tentative.range(pages.clone()).count() as u64
-            };
-            let new = pages.len() as u64 - taken;
-            let (used, most) = self.versions.entries();
-            if used + new <= most {
-                break;
-            }
+    /// [`VersionError`].
+    pub async fn take_page(&self, id: SnapshotId, lpn: Lpn) -> Result<(), VersionError> {
+        while !self.try_take_page(id, lpn)? {
             self.wait_for_entries(id).await?;
-        }
-        let mut tentative = self.versions.tentative.borrow_mut();
-        for lpn in pages {
-            tentative.entry(lpn).or_insert(Delta { by: id, at: None });
         }
         Ok(())
     }
 
-    /// That nobody else has written any of `pages`, nor changed it since.
-    fn check_pages(
-        &self,
-        id: SnapshotId,
-        pages: &Range<u32>,
-        number: u64,
-    ) -> Result<(), VersionError> {
-        if is_planted(Bug::CommitIgnoresConflicts) {
-            return Ok(());
-        }
-        if let Some(lpn) = self.changed_since(pages, number) {
+    /// The same, if there is room for it.
+    ///
+    /// # Errors
+    /// Somebody else has written the page, or changed it since.
+    #[inline(never)] // Its instructions are counted by its name.
+    fn try_take_page(&self, id: SnapshotId, lpn: Lpn) -> Result<bool, VersionError> {
+        let versions = &self.versions;
+        let number = versions.number(id)?;
+        let checks = !is_planted(Bug::CommitIgnoresConflicts);
+        if checks && let Some(lpn) = self.changed_since(&(lpn.0..lpn.0 + 1), number) {
             return Err(VersionError::Conflict(lpn));
         }
-        let tentative = self.versions.tentative.borrow();
-        let mut taken = tentative.range(pages.clone());
-        match taken.find(|(_, delta)| delta.by != id) {
-            Some((lpn, _)) => Err(VersionError::Taken(Lpn(*lpn))),
-            None => Ok(()),
+        let mut tentative = versions.tentative.borrow_mut();
+        if let Some(delta) = tentative.get(lpn) {
+            return match delta.by == id || !checks {
+                true => Ok(true),
+                false => Err(VersionError::Taken(lpn)),
+            };
         }
+        if tentative.count() + versions.count_formers() >= versions.entries_max() {
+            return Ok(false);
+        }
+        let place = tentative.insert(lpn, id);
+        versions.with(id, |open| open.taken.push(place));
+        Ok(true)
     }
 
     /// Waits until another transaction has ended, if any does not wait itself.
@@ -143,11 +125,11 @@ impl Ftl {
         let page = self.geometry.ppa(page);
         for unit in units {
             let at = self.unit.at(page, self.slot_of(unit));
-            let mut tentative = self.versions.tentative.borrow_mut();
-            if let Some(delta) = tentative.get_mut(&unit.lpn.0) {
-                debug_assert!(delta.at.is_none(), "who rewrites a page has it locked");
-                delta.at = Some(at);
-            }
+            let before = self.versions.tentative.borrow_mut().put(unit.lpn, Some(at));
+            debug_assert!(
+                before.is_none_or(|delta| delta.at.is_none()),
+                "who rewrites a page has it locked"
+            );
         }
         self.program_over(id);
         Ok(())
@@ -157,7 +139,7 @@ impl Ftl {
     /// the one that was programmed later counts; so there must be no copy of the former on its way.
     async fn forget_tentative(&self, id: SnapshotId, lpn: Lpn) {
         loop {
-            let delta = self.versions.tentative.borrow().get(&lpn.0).copied();
+            let delta = self.versions.tentative.borrow().get(lpn).copied();
             let Some(at) = delta
                 .filter(|delta| delta.by == id)
                 .and_then(|delta| delta.at)
@@ -165,9 +147,7 @@ impl Ftl {
                 return;
             };
             if !self.is_being_copied(at) {
-                if let Some(delta) = self.versions.tentative.borrow_mut().get_mut(&lpn.0) {
-                    delta.at = None;
-                }
+                self.versions.tentative.borrow_mut().put(lpn, None);
                 return self.forget(at);
             }
             self.versions.ended.next().await;
@@ -190,39 +170,34 @@ impl Ftl {
     pub(super) fn give_up_tentative(&self, id: SnapshotId) {
         let needless = self.take_deltas(id).into_iter();
         needless
-            .filter_map(|(_, at)| at)
+            .filter_map(|delta| delta.at)
             .for_each(|unit| self.forget(unit));
     }
 
-    /// The tentative pages of a transaction, ascending, which are none from now on.
-    pub(super) fn take_deltas(&self, id: SnapshotId) -> Vec<(u32, Option<UnitAddress>)> {
-        let deltas = self.versions.deltas(id);
+    /// The tentative pages of a transaction, which are none from now on.
+    pub(super) fn take_deltas(&self, id: SnapshotId) -> Vec<Delta> {
+        let taken = self
+            .versions
+            .with(id, |open| std::mem::take(&mut open.taken));
         let mut tentative = self.versions.tentative.borrow_mut();
-        deltas.iter().for_each(|(lpn, _)| {
-            tentative.remove(lpn);
-        });
-        drop(tentative);
-        deltas
+        taken
+            .into_iter()
+            .map(|place| tentative.remove(place))
+            .collect()
     }
 
     /// How many pages a transaction has taken to write.
-    pub fn pages_taken(&self, id: SnapshotId) -> u64 {
-        self.versions.deltas(id).len() as u64
+    pub fn count_taken(&self, id: SnapshotId) -> u64 {
+        self.versions.with(id, |open| open.taken.len() as u64)
     }
 }
 
 impl Versions {
-    /// The tentative pages of a transaction, ascending.
-    pub(super) fn deltas(&self, id: SnapshotId) -> Vec<(u32, Option<UnitAddress>)> {
+    /// The pages that a transaction has taken to write, in the order in which it took them.
+    pub(super) fn pages_taken(&self, id: SnapshotId) -> Vec<u32> {
         let tentative = self.tentative.borrow();
-        self.with(id, |open| {
-            let all = open
-                .pages
-                .iter()
-                .flat_map(|pages| tentative.range(pages.clone()));
-            let own = all.filter(|(_, delta)| delta.by == id);
-            own.map(|(lpn, delta)| (*lpn, delta.at)).collect()
-        })
+        let lpn = |place: &u32| tentative.lpn(*place).0;
+        self.with(id, |open| open.taken.iter().map(lpn).collect())
     }
 }
 

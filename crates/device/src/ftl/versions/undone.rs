@@ -68,6 +68,8 @@ pub(crate) fn state_bytes(transactions: u32) -> u64 {
 pub(in crate::ftl) struct Undone {
     /// Transactions that have not committed and have pages on flash, and the blocks that these are in.
     blocks: BTreeMap<u64, BTreeSet<BlockId>>,
+    /// By block, the version that was noted of it last: most programs need not be noted again.
+    noted: Vec<u64>,
     /// What the journal says.
     saved: State,
     /// Commits of this life, and how many of them the journal tells of.
@@ -104,10 +106,14 @@ impl Undone {
 
     /// A page of this version is about to be programmed to a block, or was found in it.
     pub(super) fn note(&mut self, version: u64, block: BlockId) {
-        self.blocks
-            .entry(version & !TENTATIVE)
-            .or_default()
-            .insert(block);
+        let at = block.0 as usize;
+        if self.noted.len() <= at {
+            self.noted.resize(at + 1, 0);
+        }
+        if std::mem::replace(&mut self.noted[at], version) != version {
+            let blocks = self.blocks.entry(version & !TENTATIVE).or_default();
+            blocks.insert(block);
+        }
     }
 
     /// A page is copied to a block.
@@ -125,6 +131,9 @@ impl Undone {
 
     /// A block was erased; gives whether that was the last of some transaction.
     pub(super) fn erased(&mut self, block: BlockId, is_open: impl Fn(u64) -> bool) -> bool {
+        if let Some(noted) = self.noted.get_mut(block.0 as usize) {
+            *noted = 0;
+        }
         let before = self.blocks.len();
         self.blocks.retain(|transaction, blocks| {
             blocks.remove(&block);

@@ -51,6 +51,7 @@ bench: build ## Measure the speed of the simulator on this machine
 
 instructions: system ## Count the instructions of a simulated read and write, which no noise changes (needs valgrind)
 	python3 scripts/instructions.py
+	python3 scripts/transactions.py --check
 
 check: check-rust check-python check-licences ## The checks that need no test run: format, lints, types, licences
 

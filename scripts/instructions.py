@@ -23,15 +23,15 @@ ROOT = Path(__file__).resolve().parent.parent
 #: What `cargo bench -p bitline` calls its rates, and the most instructions for a request, where that is set.
 RATES: dict[str, int | None] = {"read_ideal": 3_000, "read_cached": None, "write_gc": 9_000}
 #: The bench profile is the release profile.
-BUILD = ("bench", "-p", "bitline", "--bench", "bitline", "--no-run", "--locked", "--message-format=json")
+BUILD = ("bench", "-p", "bitline", "--no-run", "--locked", "--message-format=json", "--bench")
 #: Requests of the two runs: with the first, caches and blocks have come into the state that lasts.
 SHORT, LONG = 120_000, 180_000
 
 
-def build() -> Path:
-    """Builds the benchmark and gives where it lies."""
+def build(name: str) -> Path:
+    """Builds a benchmark and gives where it lies."""
     told = subprocess.run(
-        ["cargo", *BUILD],
+        ["cargo", *BUILD, name],
         cwd=ROOT,
         check=True,
         stdout=subprocess.PIPE,
@@ -39,9 +39,9 @@ def build() -> Path:
     ).stdout
     for line in told.splitlines():
         message = json.loads(line)
-        if message.get("target", {}).get("name") == "bitline" and message.get("executable"):
+        if message.get("target", {}).get("name") == name and message.get("executable"):
             return Path(message["executable"])
-    raise SystemExit("instructions: cargo named no benchmark among what it built")
+    raise SystemExit(f"cargo named no benchmark {name} among what it built")
 
 
 def count(binary: Path, rate: str, requests: int, profile: Path) -> tuple[int, int]:
@@ -67,7 +67,7 @@ def main() -> None:
     wanted = parser.parse_args()
     if shutil.which("valgrind") is None:
         raise SystemExit("instructions: valgrind is not installed (apt-get install valgrind)")
-    binary = (wanted.binary or build()).resolve()
+    binary = (wanted.binary or build("bitline")).resolve()
     if wanted.profile is not None:
         wanted.profile.mkdir(parents=True, exist_ok=True)
     counts: dict[str, tuple[int, float]] = {}

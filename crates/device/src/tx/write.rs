@@ -6,7 +6,6 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use arrayvec::ArrayVec;
-use media::core::Work;
 use media::dram::Toward;
 use sim::JoinHandle;
 use sim::resource::Access;
@@ -90,14 +89,8 @@ impl Transaction {
         self.check_open()?;
         let range = self.writable_range(file, offset, bytes)?;
         let pieces = pieces(self.file(file)?, range, self.owner.unit);
-        // Without a transaction the translation layer charges the write, as one of the host.
-        let count = pieces.len() as u64;
-        let work = [(Work::WritePage, count), (Work::TakePage, count)];
         let written = match self.transaction() {
-            Some(id) => {
-                self.owner.cores.work_often(self.origin, work).await;
-                self.write_versions(id, &pieces, source).await
-            }
+            Some(id) => self.write_versions(id, &pieces, source).await,
             None => self.write_at_once(&pieces, source).await,
         };
         self.noted(written)

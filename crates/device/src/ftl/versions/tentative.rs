@@ -1,5 +1,7 @@
 //! Tentative versions: what transactions write before they commit.
 
+use media::core::Work;
+
 use super::deltas::Delta;
 use super::{SnapshotId, TENTATIVE, VersionError, Versions};
 use crate::ftl::blocks::Stream;
@@ -82,6 +84,12 @@ impl Ftl {
         id: SnapshotId,
         units: &[PageSlice],
     ) -> Result<(), VersionError> {
+        if self.cores.takes_time() {
+            let work = [Work::WritePage, Work::TakePage].map(|work| (work, 1));
+            for unit in units {
+                self.cores.work_often(unit.origin, work).await;
+            }
+        }
         for unit in units {
             self.forget_tentative(id, unit.lpn).await;
         }

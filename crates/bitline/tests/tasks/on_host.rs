@@ -1,6 +1,6 @@
 //! Tasks that the host runs itself: what they see and leave is what a run in the drive does; what they take is the host's.
 
-use bitline::{Drive, Ended, Outcome, TaskFile, TaskLimits};
+use bitline::{Drive, Ended, Host, Outcome, TaskFile, TaskLimits};
 
 use crate::modules::{copy, echo, fail, module, spin, wait};
 use crate::random::Random;
@@ -115,6 +115,42 @@ fn what_a_run_writes_is_there_whatever_becomes_of_it_and_after_a_power_cut() {
     let left = drive.volume().read("file").expect("it is there");
     assert_eq!((&left[..5], &left[5..69]), (&[0xAB; 5][..], &[0; 64][..]));
     assert_eq!(left[69..], [0xAB; 9000 - 69]);
+}
+
+/// A run that the power goes under is over: each block that it was to write has what was there, or what it wrote.
+#[test]
+fn a_power_cut_leaves_blocks_of_before_or_after() {
+    let mut seen = [false; 2];
+    for events in [0, 30, 100, 300, 500, 1000, 2000, 4000] {
+        let mut drive = drive(&[("host.tasks.write_behind_bytes", "4096")]);
+        let (old, new) = ([0xAB; 40_000], [0xCD; 40_000]);
+        write_file(&mut drive, "from", &new);
+        write_file(&mut drive, "to", &old);
+        let files = [TaskFile::read("from"), TaskFile::write("to")];
+        let run = async move |host: Host| {
+            let limits = TaskLimits::default();
+            host.run_on_host(&copy(), &files, &[], limits).await
+        };
+        let run = drive.submit(run).expect("power");
+        for _ in 0..events {
+            drive.simulation().expect("power").step();
+        }
+        crate::cut(&mut drive);
+        drop(run);
+        let left = drive.volume().read("to").expect("it is there");
+        for block in left.chunks(512) {
+            let is_new = block[0] == new[0];
+            assert!(
+                block.iter().all(|byte| *byte == block[0]),
+                "after {events} events"
+            );
+            assert!(is_new || block[0] == old[0]);
+            seen[usize::from(is_new)] = true;
+        }
+        // Nobody holds the files any more.
+        drive.volume().remove("to").expect("it is there");
+    }
+    assert_eq!(seen, [true; 2]);
 }
 
 /// One read of one page: what the program computes, what the drive takes for the block, and what the operating system does.

@@ -222,22 +222,25 @@ impl HostFiles {
             Data::Bytes(bytes) => Some(&bytes[..]),
             Data::Untold(_) => None,
         };
-        let touched = file.cache.borrow().touched(bytes.clone());
-        file.cache.borrow_mut().write(bytes, known);
-        self.write_behind(file, touched).await;
+        file.cache.borrow_mut().write(bytes.clone(), known);
+        self.write_behind(file, bytes).await;
         Ok(())
     }
 
-    /// Sends the stretches of these pages to the drive that are written as a whole. One that is still on its way from an
-    /// earlier time stays for later, so that versions do not overtake each other.
-    async fn write_behind(&self, file: &Rc<OpenFile>, touched: Range<u64>) {
+    /// Sends the stretches to the drive that are written as a whole now that these bytes were, but for the page within which
+    /// they end: more of it may follow. A stretch that is still on its way from an earlier time stays for later, so that versions
+    /// do not overtake each other.
+    async fn write_behind(&self, file: &Rc<OpenFile>, bytes: Range<u64>) {
         let pages = file.stretch_pages();
+        let touched = file.cache.borrow().touched(bytes.clone());
+        let [_, open] = file.cache.borrow().partly_written(bytes);
         for stretch in touched.start / pages..touched.end.div_ceil(pages) {
             let begin = stretch * pages;
             let all = file.cache.borrow().all().end;
             let stretch_pages = begin..(begin + pages).min(all);
             let is_whole = file.cache.borrow().is_dirty(stretch_pages.clone());
-            if is_whole && !file.leaving.borrow().contains(&begin) {
+            let is_open = stretch_pages.contains(&open.start) && !open.is_empty();
+            if is_whole && !is_open && !file.leaving.borrow().contains(&begin) {
                 let runs = file.cache.borrow_mut().clean(stretch_pages, pages);
                 for run in runs {
                     self.send_out(file, run).await;

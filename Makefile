@@ -24,7 +24,7 @@ SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 comma := ,
 say = @printf '\n=== %s\n' "$(1)"
 
-.PHONY: help demo test soak fuzz mutants bench instructions check docs build profile audit system check-rust check-python check-licences test-rust test-python
+.PHONY: help demo c test soak fuzz mutants bench instructions check docs build profile audit system check-rust check-python check-licences test-rust test-python
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +59,12 @@ docs: system ## Build the API documentation into target/doc
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 
 build: .venv/.stamp-extension ## Build .venv/bin/bitline and the Python module
+
+c: system ## Build the library for host programs in C, and its header, into target/c
+	cargo build --release -p bitline-c --locked
+	mkdir -p target/c/include/bitline target/c/lib
+	cp crates/c/include/bitline/host.h target/c/include/bitline
+	cp target/release/libbitline_c.a target/release/libbitline_c.so target/c/lib
 
 profile: ## Measure anew which paths are hot, after large changes, and build with that
 	rm -f $(PROFILE)

@@ -17,6 +17,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("bitline-host", &["bitline-nvme"]),
     ("bitline", &["bitline-host", "bitline-device"]),
     ("bitline-attach", &["bitline"]),
+    ("bitline-c", &["bitline"]),
     ("bitline-mqsim", &["bitline"]),
     ("bitline-compiler", &[]),
     (

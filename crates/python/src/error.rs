@@ -8,8 +8,8 @@ use std::rc::Rc;
 
 use bitline::workload::TraceError;
 use bitline::{
-    Error, HostError, MediaError as OpenError, NandError, PlaceError, StatusError, StatusType,
-    StorageError, VolumeError, Watch,
+    Error, ErrorKind, HostError, MediaError as OpenError, NandError, PlaceError, StatusError,
+    StatusType, StorageError, Watch,
 };
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
 use pyo3::{PyErr, Python};
@@ -61,50 +61,23 @@ pub(crate) fn to_python(error: impl Into<Error>) -> PyErr {
         Error::Interrupted => RAISED
             .take()
             .unwrap_or_else(|| PyKeyboardInterrupt::new_err(message)),
-        Error::Config(_) | Error::Media(OpenError::Config(_)) => ConfigError::new_err(message),
-        Error::Media(OpenError::Storage(error)) | Error::Flash(NandError::Storage(error)) => {
-            storage(error)
-        }
-        Error::Place(PlaceError::Media(NandError::Storage(error))) => storage(error),
+        Error::Media(OpenError::Storage(error))
+        | Error::Flash(NandError::Storage(error))
+        | Error::Place(PlaceError::Media(NandError::Storage(error))) => storage(error),
         Error::Host(HostError::Status(error)) => status(&error),
         Error::Trace(TraceError::Io { path, source }) => file(
             &path,
             &format!("cannot read the trace: {source}"),
             source.raw_os_error(),
         ),
-        Error::Volume(VolumeError::Damaged { .. } | VolumeError::Version { .. }) => {
-            ImageError::new_err(message)
-        }
         Error::NoVector(id) => NotFoundError::new_err((message, Some((id.group, id.vector)))),
-        Error::Volume(VolumeError::NotFound { .. }) => {
-            NotFoundError::new_err((message, None::<(u32, u32)>))
-        }
-        Error::Place(PlaceError::Media(_)) => InternalError::new_err(message),
-        Error::Place(_)
-        | Error::Host(HostError::Usage(_) | HostError::Memory(_))
-        | Error::Bits(_)
-        | Error::Expression(_)
-        | Error::Volume(_)
-        | Error::Search(_)
-        | Error::Task(_)
-        | Error::KeyValue(_)
-        | Error::InVolume { .. }
-        | Error::Lengths { .. }
-        | Error::UnknownPlatform(_)
-        | Error::NoPower
-        | Error::PowerLost
-        | Error::Pending(_)
-        | Error::Tracing(_)
-        | Error::Precondition(_)
-        | Error::Ageing { .. }
-        | Error::Trace(_)
-        | Error::Workload(_) => UsageError::new_err(message),
-        Error::Host(HostError::Protocol(_) | HostError::Transport(_))
-        | Error::WriteBack(_)
-        | Error::Flash(_)
-        | Error::PowerUp(_)
-        | Error::Stalled(_)
-        | _ => InternalError::new_err(message),
+        error => match error.kind() {
+            ErrorKind::Config => ConfigError::new_err(message),
+            ErrorKind::Image => ImageError::new_err(message),
+            ErrorKind::NotFound => NotFoundError::new_err((message, None::<(u32, u32)>)),
+            ErrorKind::Usage | ErrorKind::Module | ErrorKind::Power => UsageError::new_err(message),
+            _ => InternalError::new_err(message),
+        },
     }
 }
 

@@ -31,6 +31,7 @@ use nvme::task::{Isolation, Limits, Outcome, ProgramList};
 use crate::drive::Drive;
 use crate::error::Error;
 use crate::host_end::Host;
+use crate::pending::Pending;
 
 /// A program that the drive has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,6 +101,26 @@ impl TaskFile {
 }
 
 impl TaskRun {
+    /// Registers a file (TxISC, Listing 1); gives its number for the task.
+    #[doc(alias = "isc_register_file")]
+    pub fn register_file(&mut self, file: TaskFile) -> u32 {
+        self.files.push(file);
+        self.files.len() as u32 - 1
+    }
+
+    /// Registers a store in which the task may look names up, as [`TaskRun::stores`] names it; gives its number for the task.
+    #[doc(alias = "isc_register_store")]
+    pub fn register_store(&mut self, name: impl Into<String>) -> u32 {
+        self.stores.push(name.into());
+        self.stores.len() as u32 - 1
+    }
+
+    /// Appends to the arguments (TxISC, Listing 1).
+    #[doc(alias = "isc_put_args")]
+    pub fn put_args(&mut self, bytes: &[u8]) {
+        self.arguments.extend(bytes);
+    }
+
     /// A run over these files, without arguments, in a transaction, and not begun anew.
     pub fn of(files: Vec<TaskFile>) -> TaskRun {
         TaskRun {
@@ -185,6 +206,7 @@ impl Tasks<'_> {
     ///
     /// # Errors
     /// None was begun: [`crate::VolumeError::NotFound`]; [`crate::TaskError`]; what the drive reports, such as No Program.
+    #[doc(alias = "isc_run_task")]
     pub fn run(&mut self, program: &Program, run: &TaskRun) -> Result<Outcome, Error> {
         let (program, run) = (*program, run.clone());
         self.run_host(|host| async move { host.run_program(&program, &run).await })
@@ -208,6 +230,21 @@ impl Tasks<'_> {
         self.run_host(
             |host| async move { host.run_on_host(&module, &files, &arguments, limits).await },
         )
+    }
+
+    /// Begins to run a program, as [`Tasks::run`] does, and goes on: many runs are in flight, and [`Drive::wait`] tells what became
+    /// of each. They go on while any call of the drive lets time pass.
+    ///
+    /// # Errors
+    /// [`Error::NoPower`]; the rest is the answer.
+    pub fn submit(
+        &mut self,
+        program: &Program,
+        run: &TaskRun,
+    ) -> Result<Pending<Result<Outcome, Error>>, Error> {
+        let (program, run) = (*program, run.clone());
+        self.0
+            .submit(async move |host| host.run_program(&program, &run).await)
     }
 
     /// Loads a module, unless the drive has it, and runs it.

@@ -37,6 +37,22 @@ fn space(world: &World, random: &mut Random) -> Space {
     *spaces[random.below(spaces.len() as u64) as usize]
 }
 
+/// Search regions that a run may look names up in: none, one of the namespace, seldom one that may not be there.
+fn stores(world: &World, random: &mut Random, space: Space) -> Vec<RegionId> {
+    if random.chance(0.1) {
+        return vec![RegionId::new(random.below(4) as u16)];
+    }
+    let regions = world.regions.iter();
+    let here = regions.filter(|(of, _)| of.id == space.id);
+    let here: Vec<RegionId> = here
+        .map(|(_, record)| RegionId::new(record.region.get()))
+        .collect();
+    if here.is_empty() || random.chance(0.5) {
+        return Vec::new();
+    }
+    vec![here[random.below(here.len() as u64) as usize]]
+}
+
 pub(super) fn load(world: &mut World, random: &mut Random) -> SubmissionEntry {
     let module = wat::parse_str(TASK).expect("a module");
     let address = world.list(&module);
@@ -46,7 +62,7 @@ pub(super) fn load(world: &mut World, random: &mut Random) -> SubmissionEntry {
         namespace: space(world, random).id,
         program: random.below(PROGRAMS) as u16,
         program_type: WEB_ASSEMBLY,
-        unload: random.chance(0.4),
+        unload: random.chance(0.2),
         persistent: random.chance(0.2),
         program_bytes: bytes as u32,
         identifier: random.bits(),
@@ -61,7 +77,7 @@ pub(super) fn activate(world: &mut World, random: &mut Random) -> SubmissionEntr
     let command = AdminCommand::ProgramActivation(ProgramActivation {
         namespace: space(world, random).id,
         program: random.below(PROGRAMS) as u16,
-        activate: random.chance(0.9),
+        activate: random.chance(0.95),
     });
     command.encode(CommandId::new(0))
 }
@@ -88,9 +104,7 @@ pub(super) fn execute(world: &mut World, random: &mut Random) -> SubmissionEntry
         retries: random.below(2) as u16,
         limits,
         files,
-        stores: (0..random.below(2))
-            .map(|_| RegionId::new(random.below(4) as u16))
-            .collect(),
+        stores: stores(world, random, space),
         arguments: vec![7; random.below(9) as usize],
     };
     let mut bytes = request.encode().expect("few files");

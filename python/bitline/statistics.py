@@ -240,6 +240,33 @@ class SearchCounts:
 
 
 @dataclass(frozen=True)
+class TransactionCounts:
+    """Transactions of tasks; runs that are none (isolation `file` and `block`) count with the pages only."""
+
+    begun: int
+    """Transactions begun."""
+    committed: int
+    """Those that committed."""
+    conflicts: int
+    """Those that aborted, as somebody else was first or what they could read was given up."""
+    rolled_back: int
+    """Those that were rolled back for another reason."""
+    pages_read: int
+    """Logical pages that they read, wherever these were."""
+    pages_written: int
+    """Logical pages that they wrote as a whole; of runs that are no transactions all that they wrote."""
+    pages_gathered: int
+    """Logical pages gathered in DRAM, as only a part of them was written."""
+    host_pages_diverted: int
+    """Logical pages of open transactions' files that the host, or a run that is no transaction, changed, what
+    was there before being kept: what TxISC diverts into host deltas."""
+    commit_pages_diverted: int
+    """The same by commits of other transactions."""
+    entries_most: int = field(metadata={"since": "power-up"})
+    """The most entries of tentative and former pages that there were at once since power-up."""
+
+
+@dataclass(frozen=True)
 class EnergyEntry:
     """What one part spent on one thing."""
 
@@ -319,6 +346,8 @@ class Statistics(Displayed):
     """Bulk bitwise computing."""
     search: SearchCounts
     """Name-value lookup."""
+    transactions: TransactionCounts = field(metadata={"key": "tx"})
+    """Transactions of tasks."""
     link_down_bytes: Size
     """Payload from the host to the drive."""
     link_up_bytes: Size
@@ -388,6 +417,7 @@ class Statistics(Displayed):
             flash=_difference(self.flash, earlier.flash),
             bits=_difference(self.bits, earlier.bits),
             search=_difference(self.search, earlier.search),
+            transactions=_difference(self.transactions, earlier.transactions),
             energy=self.energy - earlier.energy,
             energy_by=tuple(
                 entry
@@ -443,7 +473,10 @@ _SERVED = ("commands", "reads", "computations", "programs", "erases")
 
 
 def _difference(later: T, earlier: T) -> T:
-    names = [field.name for field in dataclasses.fields(later)]  # type: ignore[arg-type]
-    pairs = {name: (getattr(later, name), getattr(earlier, name)) for name in names}
-    # What is left of a `Size` is a plain number.
-    return type(later)(**{name: type(late)(late - early) for name, (late, early) in pairs.items()})
+    def between(one: "dataclasses.Field[Any]") -> Any:  # noqa: ANN401 (fields are of no one type)
+        late, early = getattr(later, one.name), getattr(earlier, one.name)
+        # What is left of a `Size` is a plain number; from a maximum nothing can be taken.
+        return late if "since" in one.metadata else type(late)(late - early)
+
+    fields = dataclasses.fields(later)  # type: ignore[arg-type]
+    return type(later)(**{one.name: between(one) for one in fields})

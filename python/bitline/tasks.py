@@ -55,7 +55,8 @@ class TaskResult:
     """What became of a run. It is true if the run committed."""
 
     status: Status
-    """How it ended. In the drive, whatever else than `committed`: nothing that it wrote is there."""
+    """How it ended. Of a transaction that has not `committed` nothing is there that it wrote; with the isolation `file` or
+    `block`, writes that were over by then are."""
     code: int
     """What a task that `failed` returned; else 0."""
     reason: str
@@ -85,7 +86,7 @@ class Program:
     index: int
     """Its index in the namespace."""
     identifier: int
-    """A checksum of its module."""
+    """What its owner calls it; the beginning of its module's SHA-256, unless it was given another."""
     state: Literal["loading", "loaded", "active"]
     """Whether chunks are still to come, or it is there, or can run."""
     persistent: bool

@@ -1,5 +1,6 @@
 """Tasks: programs that a drive runs over objects of its volume."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from conftest import SMALL
 
 import bitline
 from bitline import Drive, NotFoundError, NvmeError, UsageError
+from bitline.metrics import metric
 
 #: A small drive with blocks to spare, in which versions of pages lie until a transaction is over.
 SPACIOUS = {
@@ -108,6 +110,43 @@ def test_a_run_commits_or_leaves_nothing(drive: Drive) -> None:
     assert (failed.status, failed.code, bool(failed)) == ("failed", 7, False)
     assert drive.volume["file"] == b"bbcdefgh"
     assert drive.tasks.run(ECHO, args=b"hello").value == b"hello"
+
+
+def test_transactions_are_counted_and_told(drive: Drive) -> None:
+    drive.volume["file"] = bytes(8)
+    assert "ransactions" not in str(drive.statistics)
+    drive.tasks.run(COUNT, {"file": "rw"})
+    before = drive.statistics
+    runs = [drive.tasks.submit(COUNT, {"file": "rw"}) for _ in range(4)]
+    ends = [run.result().status for run in runs]
+    drive.tasks.run(FAIL, {"file": "w"})
+    after = drive.statistics
+    counts, since = after.transactions, after.since(before).transactions
+    assert (since.begun, since.committed, since.conflicts) == (
+        5,
+        ends.count("committed"),
+        ends.count("conflict"),
+    )
+    assert (since.rolled_back, counts.begun, counts.committed) == (1, 6, since.committed + 1)
+    assert since.entries_most == counts.entries_most > 0, "a maximum is no sum"
+    assert (counts.pages_read > 0, counts.pages_written, counts.pages_gathered > 0) == (True, 0, True)
+    text = str(after)
+    assert re.search(rf"Transactions of tasks +6\n    committed +{counts.committed}\n", text)
+    assert re.search(rf"Logical pages read by tasks +{counts.pages_read}\n", text)
+    assert after.to_dict()["tx"]["begun"] == 6
+    assert metric("statistics.tx.conflicts").label == "Transactions aborted by a conflict (since power-up)"
+
+
+def test_runs_without_transactions_are_not_counted_as_some(drive: Drive) -> None:
+    drive.volume["file"] = bytes(8)
+    assert drive.tasks.run(COUNT, {"file": "rw"}, isolation="file").status == "committed"
+    assert drive.tasks.run(FAIL, {"file": "w"}, isolation="block").status == "failed"
+    counts = drive.statistics.transactions
+    assert (counts.begun, counts.committed, counts.conflicts, counts.rolled_back) == (0, 0, 0, 0)
+    assert (counts.pages_read > 0, counts.pages_written > 0, counts.entries_most) == (True, True, 0)
+    text = str(drive.statistics)
+    assert "Transactions of tasks" not in text
+    assert re.search(rf"    written +{counts.pages_written}\n", text)
 
 
 def test_many_are_in_flight(drive: Drive) -> None:

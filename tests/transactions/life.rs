@@ -77,6 +77,7 @@ pub fn config(seed: u64, random: &mut Random) -> Config {
             "tx.buffer_bytes",
             (2048 * (4 + random.below(8))).to_string(),
         ),
+        ("tx.read_ranges", (1 + random.below(4)).to_string()),
         ("tx.transactions_max", "4".to_owned()),
         ("tx.undone_max", (1 + random.below(8)).to_string()),
     ];

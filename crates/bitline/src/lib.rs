@@ -93,6 +93,7 @@ pub use device::region::HandleError;
 pub use device::schedule::{Fault, FlashCounts};
 pub use device::search::{ExpectedMatches, SearchCounts};
 pub use device::task::CycleCosts;
+pub use device::tx::TxCounts;
 pub use host::bits::Checked;
 pub use host::search::{
     Appended, DataRegion, Found, NameField, NameKind, SearchError, Updated, Wanted, numbers, ranges,

@@ -8,6 +8,7 @@ use device::frontend::FrontendCounts;
 use device::ftl::FtlCounts;
 use device::schedule::{FlashCounts, FlashServed};
 use device::search::SearchCounts;
+use device::tx::TxCounts;
 use device::{Served, tenants};
 use serde::Serialize;
 use sim::{Energy, Tenant, Time};
@@ -32,6 +33,8 @@ pub struct Statistics {
     pub bits: BitsCounts,
     /// Name-value lookup.
     pub search: SearchCounts,
+    /// Transactions of tasks.
+    pub tx: TxCounts,
     /// Payload bytes from the host to the drive.
     pub link_down_bytes: u64,
     /// Payload bytes from the drive to the host.
@@ -166,6 +169,7 @@ impl Statistics {
             flash: device.schedule.counts(),
             bits: device.bits.counts(),
             search: device.search.counts(),
+            tx: device.tx.counts(),
             link_down_bytes: device.link.down.bytes(),
             link_up_bytes: device.link.up.bytes(),
             channel_bytes: device.channels.iter().map(|channel| channel.bytes()).sum(),

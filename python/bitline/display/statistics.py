@@ -8,7 +8,7 @@ from bitline.display.result import Column, Fact, Result, Table
 from bitline.metrics import metric
 
 if TYPE_CHECKING:
-    from bitline.statistics import SearchCounts, Statistics, TenantEntry
+    from bitline.statistics import SearchCounts, Statistics, TenantEntry, TransactionCounts
 
 
 def summary(told: "Statistics") -> Result:
@@ -33,6 +33,7 @@ def summary(told: "Statistics") -> Result:
         "evaluations": Fact("Expressions evaluated", bits.evaluations),
         "disagreements": Fact("  that disagreed" if bits.checks else None, bits.disagreements),
         **_searched(told.search),
+        **_transacted(told.transactions),
         **{
             key: Fact(metric(key).label, int(getattr(told, key)), metric(key).quantity.show)
             for key in ("link_down_bytes", "link_up_bytes", "channel_bytes")
@@ -63,6 +64,34 @@ def _searched(search: "SearchCounts") -> dict[str, Fact]:
             "  logical pages of values read" if looked else None, search.value_pages_read
         ),
     }
+
+
+def _transacted(counts: "TransactionCounts") -> dict[str, Fact]:
+    """What became of transactions, and what tasks did to pages; people are told only where there was some."""
+    ends = {
+        "committed": ("  committed", counts.committed),
+        "conflicts": ("  aborted by a conflict", counts.conflicts),
+        "rolled_back": ("  rolled back for another reason", counts.rolled_back),
+        "host_pages_diverted": ("  pages of theirs changed by the host", counts.host_pages_diverted),
+        "commit_pages_diverted": ("  pages of theirs changed by commits", counts.commit_pages_diverted),
+        "entries_most": ("  entries of page versions, most", counts.entries_most),
+    }
+    pages = {
+        "task_pages_written": ("  written", counts.pages_written),
+        "task_pages_gathered": ("  written in part", counts.pages_gathered),
+    }
+    moved = counts.pages_read or counts.pages_written or counts.pages_gathered
+    return {
+        "transactions": Fact("Transactions of tasks" if counts.begun else None, counts.begun),
+        **_where_any(ends),
+        "task_pages_read": Fact("Logical pages read by tasks" if moved else None, counts.pages_read),
+        **_where_any(pages),
+    }
+
+
+def _where_any(counts: dict[str, tuple[str, int]]) -> dict[str, Fact]:
+    """Counts with their labels; people are not told of those that are zero."""
+    return {key: Fact(label if number else None, number) for key, (label, number) in counts.items()}
 
 
 def _busy(told: "Statistics") -> Table:

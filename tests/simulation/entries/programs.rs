@@ -100,6 +100,7 @@ pub(super) fn execute(world: &mut World, random: &mut Random) -> SubmissionEntry
         ..Limits::default()
     };
     let request = Request {
+        identifier: u64::from(random.chance(0.05)),
         isolation: Isolation::ALL[random.below(4) as usize],
         retries: random.below(2) as u16,
         limits,

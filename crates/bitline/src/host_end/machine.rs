@@ -10,7 +10,7 @@ use device::task::{Program, TaskConfig, Tasks};
 use device::tenants;
 use host::tasks::TaskError;
 use media::core::{CoresConfig, WorkConfig};
-use nvme::task::Limits;
+use nvme::task::{Limits, ProgramRecord};
 use sim::{Energy, Ledger, Sim};
 
 use crate::config::{Config, HostTaskConfig};
@@ -32,7 +32,7 @@ pub(crate) struct HostMachine {
     runs: Rc<Cell<u64>>,
     parts: OnceCell<Parts>,
     /// Modules that were compiled, by checksum.
-    programs: RefCell<BTreeMap<u64, Program>>,
+    programs: RefCell<BTreeMap<[u8; 16], Program>>,
 }
 
 struct Parts {
@@ -88,15 +88,14 @@ impl HostMachine {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub(crate) fn load(&self, identifier: u64, module: &[u8]) -> Result<Program, TaskError> {
-        if let Some(program) = self.programs.borrow().get(&identifier) {
+    pub(crate) fn load(&self, module: &[u8]) -> Result<Program, TaskError> {
+        let digest = ProgramRecord::digest_of(module);
+        if let Some(program) = self.programs.borrow().get(&digest) {
             return Ok(program.clone());
         }
         let program = self.parts().tasks.load(module);
         let program = program.map_err(|error| TaskError::Module(error.to_string()))?;
-        self.programs
-            .borrow_mut()
-            .insert(identifier, program.clone());
+        self.programs.borrow_mut().insert(digest, program.clone());
         Ok(program)
     }
 

@@ -7,12 +7,14 @@ use nvme::task::ProgramLimits;
 use sim::Sim;
 use sim::resource::Semaphore;
 
+use crate::tasks::Program;
+
 /// What a host knows of the programs that it loaded.
 pub(crate) struct Programs {
     /// One is loaded after another, so that no two take the same index.
     pub(crate) turn: Semaphore,
-    /// Those that are active, by identifier.
-    pub(crate) active: RefCell<BTreeMap<u64, u16>>,
+    /// Those that are active, by what tells their modules from others.
+    pub(crate) active: RefCell<BTreeMap<[u8; 16], Program>>,
     /// What the drive allows, once it was asked.
     pub(crate) limits: RefCell<Option<ProgramLimits>>,
 }

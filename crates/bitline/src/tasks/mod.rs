@@ -39,7 +39,7 @@ use crate::pending::Pending;
 pub struct Program {
     /// Its index in the first namespace.
     pub index: u16,
-    /// What tells its module from others: a checksum.
+    /// What its owner calls it; the beginning of its module's SHA-256, unless it was given another.
     pub identifier: u64,
 }
 

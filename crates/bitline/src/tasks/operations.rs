@@ -2,7 +2,9 @@
 
 use host::tasks::{Loading, TaskDevice, TaskError, file_of};
 use host::volume::{Content, Kind, Object, VolumeError};
-use nvme::task::{Limits, Outcome, ProgramLimits, ProgramList, ProgramState, Request};
+use nvme::task::{
+    Limits, Outcome, ProgramLimits, ProgramList, ProgramRecord, ProgramState, Request,
+};
 use nvme::{RegionId, Status};
 
 use super::{Program, TaskRun};
@@ -43,16 +45,16 @@ impl Host {
     /// # Errors
     /// As [`super::Tasks::load`].
     pub async fn load_program(&self, module: &[u8], loading: Loading) -> Result<Program, Error> {
+        let digest = ProgramRecord::digest_of(module);
         let identifier = match loading.identifier {
-            0 => checksum(module),
+            0 => u64::from_le_bytes(*digest.first_chunk().expect("half of it")),
             given => given,
         };
         let _turn = self.programs.turn.acquire(1).await;
         let device = self.task_device();
         let list = self.programs().await?;
         let mut there = list.programs.iter().filter(|program| {
-            let same = program.identifier.get() == identifier
-                && program.bytes.get() as usize == module.len();
+            let same = program.digest == digest && program.identifier.get() == identifier;
             let kept = program.persistent != 0 || !loading.persistent;
             let here = loading
                 .index
@@ -73,7 +75,7 @@ impl Host {
         self.programs
             .active
             .borrow_mut()
-            .retain(|_, of| *of != index);
+            .retain(|_, of| of.index != index);
         if let Err(error) = device.activate(index).await {
             if matches!(error, TaskError::Module(_)) {
                 // Nobody can ever run it. That it is there is told by the error; whether it goes changes nothing.
@@ -81,8 +83,9 @@ impl Host {
             }
             return Err(error.into());
         }
-        self.programs.active.borrow_mut().insert(identifier, index);
-        Ok(Program { index, identifier })
+        let program = Program { index, identifier };
+        self.programs.active.borrow_mut().insert(digest, program);
+        Ok(program)
     }
 
     /// As [`super::Tasks::unload`].
@@ -95,7 +98,7 @@ impl Host {
         self.programs
             .active
             .borrow_mut()
-            .retain(|_, of| *of != index);
+            .retain(|_, of| of.index != index);
         Ok(())
     }
 
@@ -108,6 +111,7 @@ impl Host {
         let files = used.files.iter().zip(&run.files);
         let files = files.map(|(object, file)| file_of(object, file.writable));
         let request = Request {
+            identifier: program.identifier,
             isolation: run.isolation,
             retries: run.retries,
             limits: self.limits_of(&run.limits).await?,
@@ -125,10 +129,10 @@ impl Host {
     /// # Errors
     /// As [`super::Tasks::run_module`].
     pub async fn run_module(&self, module: &[u8], run: &TaskRun) -> Result<Outcome, Error> {
-        let identifier = checksum(module);
-        let known = self.programs.active.borrow().get(&identifier).copied();
-        if let Some(index) = known {
-            let outcome = self.run_program(&Program { index, identifier }, run).await;
+        let digest = ProgramRecord::digest_of(module);
+        let known = self.programs.active.borrow().get(&digest).copied();
+        if let Some(program) = known {
+            let outcome = self.run_program(&program, run).await;
             match outcome {
                 Err(Error::Host(host::Error::Status(error))) if is_gone(error.status) => {}
                 other => return other,
@@ -244,10 +248,4 @@ fn store_of(volume: &DriveVolume, name: &str) -> Result<(Object, RegionId), Volu
 /// Whether a program is not there any more, or not ready to run.
 fn is_gone(status: Status) -> bool {
     status.is(Status::NO_PROGRAM) || status.is(Status::PROGRAM_NOT_ACTIVATED)
-}
-
-/// What tells a module from others: FNV-1a, never 0.
-pub(super) fn checksum(module: &[u8]) -> u64 {
-    let add = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01B3);
-    module.iter().fold(0xCBF2_9CE4_8422_2325, add).max(1)
 }

@@ -211,3 +211,58 @@ fn a_module_is_loaded_once() {
     });
     assert_eq!(status(stale), Status::NO_PROGRAM);
 }
+
+/// Modules of the same length, which their owner calls the same, are two programs.
+#[test]
+fn modules_are_known_by_what_they_are() {
+    let mut drive = drive(&[]);
+    let module = |value: u8| {
+        let value = format!(
+            "(i32.store8 (i32.const 0) (i32.const {value}))
+             (drop (call $put_ret (i32.const 0) (i32.const 1)))
+             (i32.const 0)"
+        );
+        module(&value)
+    };
+    let modules = [1, 2, 1].map(module);
+    assert_eq!(modules[0].len(), modules[1].len());
+    for identifier in [0, 9] {
+        let loading = Loading {
+            identifier,
+            ..Loading::default()
+        };
+        let programs: Vec<_> = modules
+            .iter()
+            .map(|module| drive.tasks().load(module, loading).expect("room"))
+            .collect();
+        assert_ne!(programs[0].index, programs[1].index);
+        assert_eq!(programs[0].index, programs[2].index);
+        for (program, value) in programs.iter().zip([1, 2, 1]) {
+            let outcome = drive.tasks().run(program, &TaskRun::default());
+            assert_eq!(outcome.expect("begun").value, [value]);
+        }
+    }
+    for (module, value) in modules.iter().zip([1, 2, 1]) {
+        let outcome = drive.tasks().run_module(module, &TaskRun::default());
+        assert_eq!(outcome.expect("begun").value, [value]);
+    }
+}
+
+/// Whoever has a program that was unloaded does not run what has its index now.
+#[test]
+fn a_program_that_is_gone_is_not_another() {
+    let mut drive = drive(&[]);
+    let gone = drive.tasks().load(&echo(), Loading::default());
+    let gone = gone.expect("room");
+    drive.tasks().unload(gone.index).expect("it is there");
+    let other = module("(i32.const 3)");
+    let other = drive.tasks().load(&other, Loading::default());
+    assert_eq!(other.expect("room").index, gone.index);
+    let run = drive.tasks().run(&gone, &TaskRun::default());
+    assert_eq!(drive_status(run), Status::NO_PROGRAM);
+    let run = drive.tasks().run_module(&echo(), &TaskRun::default());
+    assert_eq!(
+        run.expect("it is loaded anew").ended,
+        bitline::Ended::Committed
+    );
+}

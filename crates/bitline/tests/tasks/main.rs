@@ -1,7 +1,9 @@
 //! Tasks on whole drives: programs loaded, activated and kept, runs over objects of the volume, and what the drive makes of
 //! requests that no library sends.
 
+mod aborted;
 mod atomic;
+mod counted;
 mod erased;
 mod hostile;
 mod loading;

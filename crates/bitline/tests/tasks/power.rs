@@ -1,6 +1,6 @@
 //! What is left of programs and runs when the power is cut.
 
-use bitline::{Ended, Loading, Program, ProgramState, TaskFile, TaskRun};
+use bitline::{Drive, Ended, Loading, Program, ProgramState, TaskFile, TaskRun};
 
 use crate::modules::{count, echo};
 use crate::{config, cut, drive, write_file};
@@ -122,4 +122,67 @@ fn a_run_is_there_as_a_whole_or_not_at_all() {
         }
     }
     assert!(before > 0 && after > 0, "{before} before, {after} after");
+}
+
+/// A process that is killed has no capacitor. What its image says then is what some commit left, of all files alike, although the
+/// mapping and checkpoints were written in the meantime and blocks were collected.
+#[test]
+fn an_image_of_a_process_that_was_killed_has_whole_commits() {
+    let directory = std::env::temp_dir();
+    let [path, left] = ["runs", "left"]
+        .map(|name| directory.join(format!("bitline-{}-{name}.img", std::process::id())));
+    let config = config(&[
+        ("tx.capacitor", "true"),
+        ("data.storage", "image"),
+        ("ftl.mapping.kind", "cached"),
+        ("ftl.mapping.cache_entries", "64"),
+        ("ftl.checkpoint.interval_pages", "40"),
+    ]);
+    let mut drive = Drive::open_image(config.clone(), &path).expect("a new image");
+    let names = ["a", "b", "c"];
+    for name in names {
+        write_file(&mut drive, name, &[0; 8]);
+    }
+    let filler = vec![0x5A; 300_000];
+    write_file(&mut drive, "filler", &filler);
+    drive.flush().expect("there is room");
+    let run = TaskRun::of(names.map(TaskFile::write).to_vec());
+    let count = drive.tasks().load(&count(), Loading::default());
+    let count = count.expect("room");
+    let number = |drive: &mut Drive, name: &str| {
+        let data = drive.volume().read(name).expect("it is there");
+        u64::from_le_bytes(*data.first_chunk().expect("8 bytes"))
+    };
+    let (mut last, mut behind) = (0, 0);
+    for committed in 1..=120_u64 {
+        let outcome = drive.tasks().run(&count, &run).expect("begun");
+        assert_eq!(outcome.ended, Ended::Committed);
+        // No flush: what follows is on flash because there was no room for it elsewhere.
+        let more = filler[..4096 * (1 + committed as usize * 7 % 40)].to_vec();
+        let wrote = drive.run(async move |host| host.write_object_at("filler", 0, &more).await);
+        wrote.expect("power").expect("room");
+        let events = committed * 37 % 200;
+        for _ in 0..events {
+            drive.simulation().expect("power").step();
+        }
+        std::fs::copy(&path, &left).expect("a copy");
+        let mut other = Drive::open_image(config.clone(), &left).expect("an image");
+        let found = names.map(|name| number(&mut other, name));
+        assert!(
+            found.iter().all(|number| *number == found[0]),
+            "after {committed} commits: {found:?}"
+        );
+        assert!(
+            (last..=committed).contains(&found[0]),
+            "after {committed} commits: {found:?}, and {last} before"
+        );
+        last = found[0];
+        behind += u32::from(last < committed);
+    }
+    let counts = drive.statistics().expect("power").ftl;
+    assert!(counts.checkpoints > 3, "{counts:?}");
+    assert!(last > 0 && behind > 0, "{last}, {behind} times behind");
+    for path in [path, left] {
+        std::fs::remove_file(path).expect("it was made");
+    }
 }

@@ -267,3 +267,25 @@ fn a_drive_without_data_takes_the_same_time() {
     };
     assert_eq!(ran("memory"), ran("none"));
 }
+
+/// A log that is no text takes no more room than it was given: the run has committed, and its value is told.
+#[test]
+fn a_log_that_is_no_text_leaves_room_for_the_value() {
+    let mut drive = drive(&[]);
+    let module = module(
+        "(memory.fill (i32.const 0) (i32.const 255) (i32.const 4096))
+         (drop (call $log (i32.const 0) (i32.const 4096)))
+         (drop (call $put_ret (i32.const 0) (i32.const 4096)))
+         (i32.const 0)",
+    );
+    let limits = TaskLimits {
+        log_bytes: 4096,
+        return_bytes: 4096,
+        ..TaskLimits::default()
+    };
+    let run = TaskRun::default().limits(limits);
+    let outcome = drive.tasks().run_module(&module, &run).expect("begun");
+    assert_eq!(outcome.ended, Ended::Committed, "{}", outcome.reason);
+    assert_eq!(outcome.value, [255; 4096]);
+    assert!(outcome.log.len() <= 4096 && outcome.log.len() > 4090);
+}

@@ -1,17 +1,11 @@
 //! Many runs in flight, and others who change what they work on.
 
-use bitline::{Drive, Ended, Loading, Outcome, Pending, Program, TaskFile, TaskRun};
+use bitline::{Drive, Ended, Loading, Outcome, Pending, TaskFile, TaskRun};
 
 use crate::modules::count;
 use crate::{cut, drive, write_file};
 
 type Run = Pending<Result<Outcome, bitline::Error>>;
-
-fn submit(drive: &mut Drive, program: Program, run: &TaskRun) -> Run {
-    let run = run.clone();
-    let submitted = drive.submit(async move |host| host.run_program(&program, &run).await);
-    submitted.expect("power")
-}
 
 fn ended(drive: &mut Drive, run: &Run) -> Outcome {
     let finished = drive.wait(run).expect("power");
@@ -35,7 +29,9 @@ fn no_update_is_lost() {
             .load(&count(), Loading::default())
             .expect("room");
         let run = TaskRun::of(vec![TaskFile::write("number")]).retries(retries);
-        let runs: Vec<Run> = (0..12).map(|_| submit(&mut drive, program, &run)).collect();
+        let runs: Vec<Run> = (0..12)
+            .map(|_| drive.tasks().submit(&program, &run).expect("power"))
+            .collect();
         let ends: Vec<Outcome> = runs.iter().map(|run| ended(&mut drive, run)).collect();
         let committed = ends
             .iter()
@@ -77,11 +73,8 @@ fn runs_over_other_files_do_not_meet() {
     let runs: Vec<Run> = names
         .iter()
         .map(|name| {
-            submit(
-                &mut drive,
-                program,
-                &TaskRun::of(vec![TaskFile::write(name)]),
-            )
+            let run = TaskRun::of(vec![TaskFile::write(name)]);
+            drive.tasks().submit(&program, &run).expect("power")
         })
         .collect();
     for run in &runs {
@@ -90,6 +83,42 @@ fn runs_over_other_files_do_not_meet() {
     for name in &names {
         assert_eq!(number(&mut drive, name), 1, "{name}");
     }
+}
+
+/// Commits that wait for the journal at the same time have one page of it together.
+#[test]
+fn commits_at_the_same_time_share_a_page_of_the_journal() {
+    let journal_pages = |together: usize| {
+        let mut drive = drive(&[("tx.capacitor", "false"), ("task.quota.runs", "16")]);
+        let program = drive.tasks().load(&count(), Loading::default());
+        let program = program.expect("room");
+        let names: Vec<String> = (0..16).map(|number| format!("number {number}")).collect();
+        names
+            .iter()
+            .for_each(|name| write_file(&mut drive, name, &[0; 8]));
+        let before = drive.statistics().expect("power");
+        for names in names.chunks(together) {
+            let runs = names.iter().map(|name| {
+                let run = TaskRun::of(vec![TaskFile::write(name)]);
+                drive.tasks().submit(&program, &run).expect("power")
+            });
+            let runs: Vec<Run> = runs.collect();
+            for run in &runs {
+                assert_eq!(ended(&mut drive, run).ended, Ended::Committed);
+            }
+        }
+        let after = drive.statistics().expect("power");
+        cut(&mut drive);
+        for name in &names {
+            assert_eq!(number(&mut drive, name), 1, "{name}");
+        }
+        let programs = after.flash.page_programs - before.flash.page_programs;
+        programs - (after.ftl.tentative_page_writes - before.ftl.tentative_page_writes)
+    };
+    let (alone, together) = (journal_pages(1), journal_pages(16));
+    assert_eq!(alone, 16, "one each");
+    // Some come while the page of others is being programmed, and have the next one.
+    assert!(together <= 11, "{together} pages for 16 commits");
 }
 
 /// Who removes, replaces or cuts what a run works on waits until the run is over: it writes to nobody else's blocks.
@@ -103,7 +132,7 @@ fn objects_stay_where_they_are_while_a_run_works_on_them() {
             .load(&count(), Loading::default())
             .expect("room");
         let run = TaskRun::of(vec![TaskFile::write("number")]);
-        let pending = submit(&mut drive, program, &run);
+        let pending = drive.tasks().submit(&program, &run).expect("power");
         // The run has begun, and holds the object.
         let now = drive.now();
         while drive.now() == now {
@@ -138,7 +167,10 @@ fn who_removes_several_objects_of_a_run_does_not_wait_for_ever() {
         .load(&count(), Loading::default())
         .expect("room");
     let files = ["some/0", "some/1"].map(TaskFile::write).to_vec();
-    let run = submit(&mut drive, program, &TaskRun::of(files));
+    let run = drive
+        .tasks()
+        .submit(&program, &TaskRun::of(files))
+        .expect("power");
     drive.volume().remove("some").expect("it is there");
     assert_eq!(ended(&mut drive, &run).ended, Ended::Committed);
     assert!(drive.volume().get("some").expect("power").is_none());
@@ -154,7 +186,7 @@ fn a_program_stays_while_it_runs() {
         .load(&count(), Loading::default())
         .expect("room");
     let run = TaskRun::of(vec![TaskFile::write("number")]);
-    let pending = submit(&mut drive, program, &run);
+    let pending = drive.tasks().submit(&program, &run).expect("power");
     loop {
         let list = drive.tasks().list().expect("a list");
         if list.programs[0].running.get() > 0 {

@@ -1,10 +1,11 @@
 //! Expressions that tasks have the drive evaluate: held against what a few lines make of the same bits.
 
-use bitline::{Drive, Ended, Isolation, Outcome, TaskFile, TaskRun};
+use bitline::{Drive, Ended, Isolation, Loading, Outcome, TaskFile, TaskRun};
 use nvme::{Expression, Lba};
 use sim::Random;
 
-use crate::modules::{evaluate, wait};
+use crate::aborted::abort_all;
+use crate::modules::{count, evaluate, wait};
 use crate::{beside, cut, drive, write_file};
 
 /// Bits of the vectors: two pages and a part of a third.
@@ -208,6 +209,92 @@ fn operands_are_as_they_were_when_the_run_began() {
         seen.iter().all(|times| *times > 3),
         "before and after: {seen:?}"
     );
+}
+
+/// Likewise where the result takes the place of an operand: what was put there is no operand of a second attempt.
+#[test]
+fn results_in_place_are_of_what_the_run_began_with() {
+    let expression = Expression::Xor(vec![file(0), file(1)]);
+    let bits = 160_000;
+    let module = evaluate("");
+    let mut seen = [0; 3];
+    for events in (0..400).step_by(4) {
+        let mut drive = drive(&[]);
+        let mut operands: Vec<Vec<u8>> = (1..=2).map(|seed| random(seed, 20_000)).collect();
+        for (number, operand) in operands.iter().enumerate() {
+            write_file(&mut drive, &number.to_string(), operand);
+        }
+        let before = value(&expression, &operands, bits);
+        let first = operands[0].clone();
+        operands[1][..4096].fill(0);
+        let after = value(&expression, &operands, bits);
+        let asked = TaskRun::of(vec![TaskFile::write("0"), TaskFile::read("1")]);
+        let asked = asked.arguments(arguments(&expression, bits, 0));
+        let when = (events, false);
+        let outcome = beside(&mut drive, (&module, asked), when, async |host| {
+            let written = host.write_object_at("1", 0, &[0; 4096]).await;
+            written.expect("room");
+        });
+        let found = drive.volume().read("0").expect("it is there");
+        match outcome.ended {
+            Ended::Committed if found == before => seen[0] += 1,
+            Ended::Committed if found == after => seen[1] += 1,
+            Ended::Conflict if found == first => seen[2] += 1,
+            ended => panic!("after {events} events: {ended:?}, and other bits"),
+        }
+    }
+    assert!(
+        seen[0] > 0 && seen[2] > 0,
+        "before, after, refused: {seen:?}"
+    );
+}
+
+/// A run is aborted in the middle of an evaluation, and another begins at once that may get its place among those open.
+#[test]
+fn an_evaluation_that_is_aborted_does_nothing_to_the_next_run() {
+    let expression = Expression::Xor(vec![file(0), file(1)]);
+    let bits = 160_000;
+    let mut seen = [0; 2];
+    for events in (0..400).step_by(4) {
+        let mut drive = drive(&[]);
+        let operands: Vec<Vec<u8>> = (1..=2).map(|seed| random(seed, 20_000)).collect();
+        for (number, operand) in operands.iter().enumerate() {
+            write_file(&mut drive, &number.to_string(), operand);
+        }
+        write_file(&mut drive, "number", &[0; 8]);
+        let combined = value(&expression, &operands, bits);
+        let [evaluate, count] = [evaluate(""), count()].map(|module| {
+            let loaded = drive.tasks().load(&module, Loading::default());
+            loaded.expect("room")
+        });
+        let asked = TaskRun::of(vec![TaskFile::write("0"), TaskFile::read("1")]);
+        let asked = asked.arguments(arguments(&expression, bits, 0));
+        let running = drive.submit(async move |host| host.run_program(&evaluate, &asked).await);
+        let running = running.expect("power");
+        for _ in 0..events {
+            drive.simulation().expect("power").step();
+        }
+        let abort = drive.submit(async move |host| {
+            let aborted = abort_all(&host).await;
+            let run = TaskRun::of(vec![TaskFile::write("number")]);
+            let counted = host.run_program(&count, &run).await;
+            assert_eq!(counted.expect("begun").ended, Ended::Committed);
+            aborted
+        });
+        let aborted = drive.wait(&abort.expect("power")).expect("power").answer;
+        let outcome = drive.wait(&running).expect("power").answer;
+        let committed = outcome.is_ok_and(|outcome| outcome.ended == Ended::Committed);
+        assert_eq!(committed, aborted == 0, "after {events} events");
+        let expected = if committed { &combined } else { &operands[0] };
+        for _ in 0..2 {
+            let found = drive.volume().read("0").expect("it is there");
+            assert_eq!(found, *expected, "after {events} events");
+            assert_eq!(drive.volume().read("number").expect("it is there")[0], 1);
+            cut(&mut drive);
+        }
+        seen[usize::from(committed)] += 1;
+    }
+    assert!(seen.iter().all(|times| *times > 3), "{seen:?}");
 }
 
 #[test]

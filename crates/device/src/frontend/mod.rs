@@ -35,7 +35,7 @@ use crate::served::{Served, ServedFor};
 pub use admin::HealthConfig;
 use admin::{Events, Features, Health, Sanitizing};
 pub use config::{EntryFetch, FrontendConfig, FrontendConfigError};
-use dispatch::{CachedReads, DirectReads, Marks};
+use dispatch::{CachedReads, DirectReads, Executing, Marks};
 use namespace::Namespaces;
 pub use namespace::{NAMESPACES_MAX, NamespaceConfig, NamespaceError};
 pub use transport::Arbitration;
@@ -112,6 +112,7 @@ pub struct Controller {
     changed_namespaces: RefCell<BTreeSet<NamespaceId>>,
     /// Abort commands under way.
     aborts: Cell<u8>,
+    executing: Executing,
     port: Rc<HostTransfer>,
     bits: Rc<Bits>,
     search: Rc<Search>,
@@ -174,6 +175,7 @@ impl Controller {
             sanitize: Sanitizing::default(),
             changed_namespaces: RefCell::default(),
             aborts: Cell::new(0),
+            executing: Executing::default(),
             port: backend.port.clone(),
             bits,
             search,

@@ -77,7 +77,9 @@ use unit::Slots;
 pub use unit::{MappingUnit, UNITS_PER_PAGE_MAX, UnitAddress};
 use versions::Versions;
 pub(crate) use versions::state_bytes;
-pub use versions::{Durable, ENTRY_BYTES, Place, SnapshotId, VersionError, VersionLimits};
+pub use versions::{
+    Durable, ENTRY_BYTES, Place, SnapshotId, VersionCounts, VersionError, VersionLimits,
+};
 pub use wear::{StaticRule, WearLevellingConfig};
 pub use write::WithoutSpace;
 pub use written::PartialPages;

@@ -34,7 +34,7 @@ use crate::search::Search;
 use crate::task::{ModuleError, QuotaConfig, TaskConfig, Tasks};
 use crate::tx::{self, Transactions};
 pub use record::Chunk;
-pub use run::{RunRequest, Stopping};
+pub use run::{Halt, RunRequest, Stopping};
 use table::Table;
 
 /// What a program is known by: its namespace and its index there.
@@ -80,7 +80,7 @@ pub struct Programs {
     runs: RefCell<BTreeMap<NamespaceId, Rc<Runs>>>,
     /// Why modules were refused, by program, until one is taken.
     refusals: RefCell<BTreeMap<ProgramId, String>>,
-    /// A namespace stops its runs.
+    /// Runs are to stop, or one has.
     stops: Broadcast,
 }
 

@@ -9,14 +9,17 @@ use crate::cores::Cores;
 use crate::schedule::Origin;
 use crate::search::{Looked, Mark, Search, SearchError};
 use crate::task::{FileError, errno};
+use crate::tx::Transaction;
 
 /// The search regions of a run.
+#[derive(Clone)]
 pub(super) struct Names {
+    transaction: Rc<Transaction>,
     search: Rc<Search>,
     cores: Rc<Cores>,
     namespace: NamespaceId,
     origin: Origin,
-    stores: Vec<Store>,
+    stores: Rc<[Store]>,
 }
 
 /// A search region, and what was in it when the run began if it is to see that.
@@ -26,17 +29,17 @@ struct Store {
 }
 
 impl Names {
-    /// These regions of a namespace, as they are now: `marked` for a run that is to see nothing else.
+    /// These regions of a namespace, as they are now: what is put in later is not for a run that is a transaction.
     ///
     /// # Errors
     /// Invalid Search Region.
     pub(super) fn new(
+        transaction: &Rc<Transaction>,
         (search, cores): (&Rc<Search>, &Rc<Cores>),
-        namespace: NamespaceId,
-        regions: &[RegionId],
-        marked: bool,
+        (namespace, regions): (NamespaceId, &[RegionId]),
         origin: Origin,
     ) -> Result<Names, Status> {
+        let marked = transaction.isolation().is_transaction();
         let store = |&region: &RegionId| {
             let mark = search.mark(namespace, region)?;
             Ok::<_, Status>(Store {
@@ -45,6 +48,7 @@ impl Names {
             })
         };
         Ok(Names {
+            transaction: transaction.clone(),
             stores: regions.iter().map(store).collect::<Result<_, _>>()?,
             search: search.clone(),
             cores: cores.clone(),
@@ -64,11 +68,22 @@ impl Names {
     ) -> Result<Option<Vec<u8>>, FileError> {
         let store = self.stores.get(number as usize);
         let store = store.ok_or(FileError::refused(errno::EBADF))?;
-        let of = (self.namespace, store.region);
-        let name_bytes = self.search.name_bytes(of.0, of.1);
+        let name_bytes = self.search.name_bytes(self.namespace, store.region);
         if name_bytes.is_ok_and(|bytes| bytes != name.len()) {
             return Err(FileError::refused(errno::EINVAL));
         }
+        // The array is not left in the middle of it, even if the run is stopped.
+        let (names, name, running) = (self.clone(), name.to_vec(), self.transaction.run_on());
+        let looked_up = self.cores.sim().spawn(async move {
+            let _running = running;
+            names.carry_out(number, &name).await
+        });
+        looked_up.await
+    }
+
+    async fn carry_out(&self, number: u32, name: &[u8]) -> Result<Option<Vec<u8>>, FileError> {
+        let store = &self.stores[number as usize];
+        let of = (self.namespace, store.region);
         self.cores.work(self.origin, Work::Plan).await;
         let mark = store.mark.as_ref();
         let looked = self.search.look_up_within(of, name, mark, self.origin);

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use nvme::task::{Ended, Outcome};
 use nvme::{NamespaceId, RegionId, Status};
 use sim::resource::Semaphore;
-use sim::{Either, Span, select};
+use sim::{Either, select};
 
 use super::ends::{failed, told};
 use super::files::TransactionFiles;
@@ -19,6 +19,8 @@ use crate::tx::{self, Transaction};
 
 /// What a run is asked to do.
 pub struct RunRequest {
+    /// What the owner of the program calls it; 0 is any.
+    pub identifier: u64,
     /// How it is kept apart from others.
     pub isolation: tx::Isolation,
     /// How often it is begun anew after a conflict.
@@ -45,6 +47,46 @@ impl Drop for Admitted<'_> {
     }
 }
 
+/// Has one run stop, wherever it is.
+#[derive(Default)]
+pub struct Halt {
+    asked: Cell<bool>,
+    /// Of a run that is over, whether it was stopped.
+    stopped: Cell<Option<bool>>,
+}
+
+impl Halt {
+    /// Whether the run was stopped by this.
+    pub fn was_heeded(&self) -> bool {
+        self.asked.get() && self.stopped.get() == Some(true)
+    }
+}
+
+/// What may stop a run.
+#[derive(Clone, Copy)]
+struct Stops<'a> {
+    /// Those of its namespace.
+    runs: &'a Runs,
+    /// Itself.
+    halt: &'a Halt,
+}
+
+impl Stops<'_> {
+    /// Why it is to stop, if it is.
+    fn reason(&self) -> Option<&'static str> {
+        match (self.runs.stopping.get(), self.halt.asked.get()) {
+            (true, _) => Some("all of its namespace is being erased"),
+            (false, true) => Some("its command was aborted"),
+            (false, false) => None,
+        }
+    }
+
+    /// What becomes of a run that stopped.
+    fn outcome(&self) -> Outcome {
+        Outcome::not_begun(Ended::Stopped, self.reason().unwrap_or_default())
+    }
+}
+
 /// Runs of some namespaces stop until this is dropped.
 #[must_use = "runs may begin again when it is dropped"]
 pub struct Stopping(Vec<Rc<Runs>>);
@@ -58,31 +100,37 @@ impl Drop for Stopping {
 }
 
 impl Programs {
-    /// Runs an activated program; waits while its namespace has as many runs as it may. What is wrong with what was asked, and
-    /// whatever becomes of the run, is in the outcome.
+    /// Runs an activated program, until it is over or halted; waits while its namespace has as many runs as it may. What is
+    /// wrong with what was asked, and whatever becomes of the run, is in the outcome.
     ///
     /// # Errors
-    /// No Program; Program Not Activated.
+    /// No Program, also if it is another one than is asked for; Program Not Activated.
     pub async fn run(
         &self,
         id: ProgramId,
         asked: &RunRequest,
+        halt: &Halt,
         origin: Origin,
     ) -> Result<Outcome, Status> {
         let begun = self.sim.now();
-        let program = self.table.borrow_mut().begin_run(id)?;
+        let program = self.table.borrow_mut().begin_run(id, asked.identifier)?;
         let runs = self.runs_of(id.namespace);
         let admitted = Admitted { programs: self, id };
-        let outcome = self.run_in_turn(&runs, id, &program, asked, origin);
+        let stops = Stops { runs: &runs, halt };
+        let outcome = self.run_in_turn(stops, id, &program, asked, origin);
         let mut outcome = outcome.await;
         drop(admitted);
+        halt.stopped.set(Some(outcome.ended == Ended::Stopped));
+        if halt.asked.get() {
+            self.stops.announce();
+        }
         outcome.nanoseconds = self.sim.now().since(begun).as_ps() / 1000;
         Ok(outcome)
     }
 
     async fn run_in_turn(
         &self,
-        runs: &Runs,
+        stops: Stops<'_>,
         id: ProgramId,
         program: &Program,
         asked: &RunRequest,
@@ -92,12 +140,12 @@ impl Programs {
             Ok(limits) => limits,
             Err(reason) => return Outcome::not_begun(Ended::Rejected, reason),
         };
-        let Some(_turn) = self.unless_stopped(runs, runs.room.acquire(1)).await else {
-            return Outcome::not_begun(Ended::Stopped, STOPPED);
+        let Some(_turn) = self.unless(stops, stops.runs.room.acquire(1)).await else {
+            return stops.outcome();
         };
         let mut outcome = Outcome::not_begun(Ended::Rejected, "");
         loop {
-            let attempt = self.attempt(runs, id, program, asked, limits, origin);
+            let attempt = self.attempt(stops, id, program, asked, limits, origin);
             let mut attempt = attempt.await;
             attempt.attempts = outcome.attempts + 1;
             attempt.cycles += outcome.cycles;
@@ -109,11 +157,11 @@ impl Programs {
                 return outcome;
             }
             // Whoever was first may not be over yet.
-            let doublings = outcome.attempts.min(RETRY_DOUBLINGS_MAX);
-            let wait = self.sim.sleep(RETRY_WAIT * (1 << doublings));
-            if self.unless_stopped(runs, wait).await.is_none() {
+            let wait = self.transactions.retry_wait(outcome.attempts);
+            let wait = self.sim.sleep(wait);
+            if self.unless(stops, wait).await.is_none() {
                 outcome.ended = Ended::Stopped;
-                STOPPED.clone_into(&mut outcome.reason);
+                outcome.reason = stops.outcome().reason;
                 return outcome;
             }
         }
@@ -122,29 +170,28 @@ impl Programs {
     /// A fresh transaction, and the task in it.
     async fn attempt(
         &self,
-        runs: &Runs,
+        stops: Stops<'_>,
         id: ProgramId,
         program: &Program,
         asked: &RunRequest,
         limits: Limits,
         origin: Origin,
     ) -> Outcome {
-        let stopped = || Outcome::not_begun(Ended::Stopped, STOPPED);
         let memory = self.tasks.reserve(program, &asked.arguments, limits);
-        let memory = match self.unless_stopped(runs, memory).await {
+        let memory = match self.unless(stops, memory).await {
             Some(Ok(memory)) => memory,
             Some(Err(reason)) => return Outcome::not_begun(Ended::Rejected, reason),
-            None => return stopped(),
+            None => return stops.outcome(),
         };
         let files = asked.files.clone();
         let begun = self.transactions.begin(files, asked.isolation, origin);
-        let transaction = match self.unless_stopped(runs, begun).await {
+        let transaction = match self.unless(stops, begun).await {
             Some(Ok(transaction)) => transaction,
             Some(Err(error)) => {
                 let error = failed(&error, error.to_string());
                 return Outcome::not_begun(error.ended(), error.to_string());
             }
-            None => return stopped(),
+            None => return stops.outcome(),
         };
         let files = self.files(&transaction, (id.namespace, &asked.stores), origin);
         let files = match files {
@@ -157,11 +204,11 @@ impl Programs {
         let run = self
             .tasks
             .run_in(memory, program, files, &asked.arguments, origin);
-        let Some(run) = self.unless_stopped(runs, run).await else {
+        let Some(run) = self.unless(stops, run).await else {
             transaction.roll_back();
-            // Whoever has it stopped is about to erase what it writes to.
+            // Whoever has it stopped may be about to erase what it writes to.
             transaction.at_rest().await;
-            return stopped();
+            return stops.outcome();
         };
         let mut attempt = run.into_outcome();
         if attempt.ended != Ended::Committed {
@@ -188,7 +235,6 @@ impl Programs {
         origin: Origin,
     ) -> Result<Rc<dyn Files>, Status> {
         let (has_data, cores) = (self.buffers.stores_data(), &self.cores);
-        let marked = transaction.isolation().is_transaction();
         let parts = (&self.search, cores);
         Ok(Rc::new(TransactionFiles {
             transaction: transaction.clone(),
@@ -199,7 +245,7 @@ impl Programs {
                 origin,
                 has_data,
             },
-            names: Names::new(parts, namespace, stores, marked, origin)?,
+            names: Names::new(transaction, parts, (namespace, stores), origin)?,
             has_data,
         }))
     }
@@ -244,10 +290,10 @@ impl Programs {
         runs.entry(namespace).or_insert_with(new).clone()
     }
 
-    /// Does something unless the runs of a namespace are to stop: nothing of it is begun then, or it is left as it is.
-    async fn unless_stopped<T>(&self, runs: &Runs, work: impl Future<Output = T>) -> Option<T> {
+    /// Does something unless a run is to stop: nothing of it is begun then, or it is left as it is.
+    async fn unless<T>(&self, stops: Stops<'_>, work: impl Future<Output = T>) -> Option<T> {
         let stopped = async {
-            while !runs.stopping.get() {
+            while stops.reason().is_none() {
                 self.stops.next().await;
             }
         };
@@ -255,6 +301,17 @@ impl Programs {
             Either::Left(()) => None,
             Either::Right(done) => Some(done),
         }
+    }
+
+    /// Has one run stop, which is rolled back, and waits until it is over. Whether it was stopped: one that has begun to commit
+    /// goes on to do so.
+    pub async fn halt(&self, halt: &Halt) -> bool {
+        halt.asked.set(true);
+        self.stops.announce();
+        while halt.stopped.get().is_none() {
+            self.stops.next().await;
+        }
+        halt.was_heeded()
     }
 
     /// Has the runs of namespaces stop, and those that would begin until what this gives is dropped.
@@ -267,11 +324,3 @@ impl Programs {
         Stopping(stopped)
     }
 }
-
-/// How long a run that met a conflict waits before it is begun anew, doubled with each attempt.
-const RETRY_WAIT: Span = Span::from_us(5);
-/// After so many attempts the wait is not doubled any more: 5 ms.
-const RETRY_DOUBLINGS_MAX: u32 = 10;
-
-/// Why a run was stopped.
-const STOPPED: &str = "all of its namespace is being erased";

@@ -35,6 +35,8 @@ struct Entry {
     program: Chunk,
     /// What was loaded so far.
     module: Vec<u8>,
+    /// What tells its module from others, once it is whole.
+    digest: [u8; 16],
     state: State,
     activations: u32,
     runs: u64,
@@ -51,7 +53,7 @@ impl Table {
         let entry = |(id, program, module)| {
             let mut entry = Entry::new(program);
             entry.module = module;
-            entry.state = State::Loaded;
+            entry.loaded();
             (id, entry)
         };
         Table(kept.map(entry).collect())
@@ -93,7 +95,7 @@ impl Table {
     /// All of a program is there.
     pub(super) fn loaded(&mut self, id: ProgramId) {
         if let Some(entry) = self.0.get_mut(&id) {
-            entry.state = State::Loaded;
+            entry.loaded();
         }
     }
 
@@ -168,9 +170,16 @@ impl Table {
         }
     }
 
-    /// Begins a run of a program; [`Table::end_run`] ends it.
-    pub(super) fn begin_run(&mut self, id: ProgramId) -> Result<Rc<Program>, Status> {
+    /// Begins a run of a program, if it is the one that its owner calls so, or any; [`Table::end_run`] ends it.
+    pub(super) fn begin_run(
+        &mut self,
+        id: ProgramId,
+        identifier: u64,
+    ) -> Result<Rc<Program>, Status> {
         let entry = self.0.get_mut(&id).ok_or(Status::NO_PROGRAM)?;
+        if identifier != 0 && identifier != entry.program.identifier {
+            return Err(Status::NO_PROGRAM);
+        }
         let State::Active(program) = &entry.state else {
             return Err(Status::PROGRAM_NOT_ACTIVATED);
         };
@@ -224,11 +233,18 @@ impl Entry {
         Entry {
             program,
             module: Vec::new(),
+            digest: [0; 16],
             state: State::Loading,
             activations: 0,
             runs: 0,
             running: 0,
         }
+    }
+
+    /// All of it is there.
+    fn loaded(&mut self) {
+        self.digest = ProgramRecord::digest_of(&self.module);
+        self.state = State::Loaded;
     }
 
     fn record(&self, index: u16) -> ProgramRecord {
@@ -247,6 +263,7 @@ impl Entry {
         record.activations.set(self.activations);
         record.running.set(self.running);
         record.runs.set(self.runs);
+        record.digest = self.digest;
         record
     }
 }

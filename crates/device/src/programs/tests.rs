@@ -54,7 +54,7 @@ fn chunks_follow_one_another() {
     let taken = table.take_chunk(ID, &chunk(0, 6), &[1]);
     assert_eq!(taken, Err(Status::PROGRAM_IN_USE));
     assert_eq!(
-        table.begin_run(ID).err(),
+        table.begin_run(ID, 0).err(),
         Some(Status::PROGRAM_NOT_ACTIVATED)
     );
     let leaving = table.begin_unload(ID).expect("it does not run");

@@ -199,10 +199,28 @@ impl Vectors {
         for operand in &operands {
             let unchanged = self.transaction.is_unchanged(operand.0, asked.bytes());
             if !unchanged.map_err(failed)? {
-                return Ok(None);
+                return self.begin_anew(asked);
             }
         }
         Ok(Some(asked.answer(ones)))
+    }
+
+    /// What the array took is not what the run sees. Evaluated by reading, the result takes the place of that which was taken;
+    /// where it has the place of an operand, that cannot be read any more.
+    ///
+    /// # Errors
+    /// The run is to begin anew.
+    fn begin_anew(&self, asked: &Asked) -> Result<Option<u64>, FileError> {
+        let to = asked.to.map(Operand);
+        match to.is_some_and(|to| asked.expression.vectors().contains(&to)) {
+            true => Err(FileError::Conflict {
+                reason: format!(
+                    "a vector was changed by somebody else while the run evaluated {}",
+                    asked.expression
+                ),
+            }),
+            false => Ok(None),
+        }
     }
 
     /// Evaluates an expression on what the run reads.

@@ -33,7 +33,12 @@ pub(super) enum Request {
         to: Option<u32>,
     },
     /// The value of a name.
-    LookUp { store: u32, name: Vec<u8> },
+    /// Of the value, so many bytes are taken.
+    LookUp {
+        store: u32,
+        name: Vec<u8>,
+        capacity: u32,
+    },
 }
 
 /// What the drive answers.

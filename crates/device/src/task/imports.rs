@@ -340,7 +340,12 @@ async fn look_up(
     }
     let name = call.copy_out(span)?;
     let store = store as u32;
-    let answer = call.ask(Request::LookUp { store, name }).await?;
+    let request = Request::LookUp {
+        store,
+        name,
+        capacity: room.bytes,
+    };
+    let answer = call.ask(request).await?;
     told(&mut call, answer, Some(room))
 }
 

@@ -49,16 +49,18 @@ impl Mover {
         Ok(data)
     }
 
-    /// Looks a name up, and brings its value into a task.
+    /// Looks a name up, and brings what a task takes of its value there: `capacity` bytes at most.
     pub(super) async fn look_up(
         &self,
         files: &dyn Files,
         origin: Origin,
         (store, name): (u32, Vec<u8>),
+        capacity: u32,
     ) -> Result<Option<Vec<u8>>, FileError> {
         let found = files.look_up(store, name).await?;
         if let Some(value) = &found {
-            self.bring(origin, value.len() as u32).await;
+            let taken = capacity.min(value.len() as u32);
+            self.bring(origin, taken).await;
         }
         Ok(found)
     }

@@ -48,7 +48,7 @@ impl<'a> Session<'a> {
             limits,
             origin,
             hatch: Hatch::default(),
-            tickets: Tickets::new(&tasks.sim, limits.tickets),
+            tickets: Tickets::new(&tasks.sim, limits.tickets, limits.memory_bytes),
             quantum_cycles: tasks.cores.cycles_in(tasks.config.quantum_us),
             taken_tenths: 0,
             charged: 0,
@@ -83,7 +83,7 @@ impl<'a> Session<'a> {
         };
         Run {
             ended,
-            log: String::from_utf8_lossy(&inside.log).into_owned(),
+            log: text_of(&inside.log),
             cycles: self.charged,
             memory_bytes: inside.memory_bytes,
         }
@@ -163,14 +163,14 @@ impl<'a> Session<'a> {
                 bytes,
             } => {
                 let (files, mover) = (self.files.clone(), mover.clone());
-                self.submit(async move {
+                self.submit(bytes, async move {
                     let part = (file, offset, bytes);
                     mover.read(&*files, origin, part).await.map(Outcome::Read)
                 })
             }
             Request::SubmitWrite { file, offset, data } => {
                 let (files, mover) = (self.files.clone(), mover.clone());
-                self.submit(async move {
+                self.submit(data.bytes(), async move {
                     let part = (file, offset, data);
                     let written = mover.write(&*files, origin, part).await;
                     written.map(Outcome::Written)
@@ -188,8 +188,13 @@ impl<'a> Session<'a> {
                 let value = files.evaluate(expression, bits, to).await;
                 value.map(Answer::Count)
             }
-            Request::LookUp { store, name } => {
-                let found = mover.look_up(files, origin, (store, name)).await;
+            Request::LookUp {
+                store,
+                name,
+                capacity,
+            } => {
+                let found = mover.look_up(files, origin, (store, name), capacity);
+                let found = found.await;
                 found.map(Answer::Value)
             }
         }
@@ -197,13 +202,21 @@ impl<'a> Session<'a> {
 
     fn submit(
         &mut self,
+        bytes: u32,
         work: impl Future<Output = std::result::Result<Outcome, FileError>> + 'static,
     ) -> std::result::Result<Answer, FileError> {
-        Ok(match self.tickets.has_room() {
-            true => Answer::Ticket(self.tickets.submit(work)),
+        Ok(match self.tickets.has_room(bytes.into()) {
+            true => Answer::Ticket(self.tickets.submit(bytes.into(), work)),
             false => Answer::Refused(errno::EAGAIN),
         })
     }
+}
+
+/// What a task logged, in no more bytes than these: what stands for bytes that are no UTF-8 may push out the end.
+fn text_of(log: &[u8]) -> String {
+    let mut text = String::from_utf8_lossy(log).into_owned();
+    text.truncate(text.floor_char_boundary(log.len()));
+    text
 }
 
 /// What the engine does: makes an instance of the program and calls its functions.

@@ -18,52 +18,61 @@ pub(super) enum Outcome {
 pub(super) struct Tickets {
     sim: Sim,
     most: u32,
+    most_bytes: u64,
     next: u32,
     /// By ticket.
     submitted: BTreeMap<u32, Submitted>,
 }
 
 /// Dropping it stops it.
-struct Submitted(JoinHandle<Result<Outcome, FileError>>);
+struct Submitted {
+    handle: JoinHandle<Result<Outcome, FileError>>,
+    bytes: u64,
+}
 
 impl Drop for Submitted {
     fn drop(&mut self) {
-        self.0.abort();
+        self.handle.abort();
     }
 }
 
 impl Tickets {
-    /// Room for so many.
-    pub(super) fn new(sim: &Sim, most: u32) -> Tickets {
+    /// Room for so many, of so many bytes together: no more than the task has of memory, for each has its own of that.
+    pub(super) fn new(sim: &Sim, most: u32, most_bytes: u64) -> Tickets {
         Tickets {
             sim: sim.clone(),
             most,
+            most_bytes,
             next: 0,
             submitted: BTreeMap::new(),
         }
     }
 
-    /// Whether another may be submitted: there are not too many, and a number is left that is no error.
-    pub(super) fn has_room(&self) -> bool {
-        (self.submitted.len() as u64) < self.most.into() && i32::try_from(self.next).is_ok()
+    /// Whether another of so many bytes may be submitted: there are not too many, and a number is left that is no error.
+    pub(super) fn has_room(&self, bytes: u64) -> bool {
+        let taken: u64 = self.submitted.values().map(|other| other.bytes).sum();
+        (self.submitted.len() as u64) < self.most.into()
+            && taken + bytes <= self.most_bytes
+            && i32::try_from(self.next).is_ok()
     }
 
-    /// Has `work` done while the task goes on; gives its ticket.
+    /// Has `work` of so many bytes done while the task goes on; gives its ticket.
     pub(super) fn submit(
         &mut self,
+        bytes: u64,
         work: impl Future<Output = Result<Outcome, FileError>> + 'static,
     ) -> u32 {
         let ticket = self.next;
         self.next += 1;
         let handle = self.sim.spawn(work);
-        self.submitted.insert(ticket, Submitted(handle));
+        self.submitted.insert(ticket, Submitted { handle, bytes });
         ticket
     }
 
     /// Waits for what has a ticket; nothing if it is none, or was waited for.
     pub(super) async fn wait(&mut self, ticket: u32) -> Option<Result<Answer, FileError>> {
         let mut submitted = self.submitted.remove(&ticket)?;
-        let outcome = (&mut submitted.0).await;
+        let outcome = (&mut submitted.handle).await;
         Some(outcome.map(|outcome| match outcome {
             Outcome::Read(data) => Answer::Data(data),
             Outcome::Written(bytes) => Answer::Count(bytes.into()),

@@ -4,12 +4,17 @@ use media::OutOfRange;
 use media::nand::Geometry;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use sim::Span;
 
 use crate::ftl::{self, Durable, MappingUnit, VersionLimits};
 use crate::memory::Claim;
 
+use super::reads::RANGE_BYTES;
+
 /// What transactions are called.
 pub(super) const NAME: &str = "tx";
+/// After so many doublings a run waits no longer before its next attempt.
+const RETRY_DOUBLINGS_MAX: u32 = 9;
 /// Bytes of a page of facts that hold none, at most.
 const FRAME_BYTES: u64 = 64;
 
@@ -23,11 +28,17 @@ pub struct TxConfig {
     pub delta_bytes: u64,
     /// Bytes of the drive's DRAM for pages of which transactions have written a part.
     pub buffer_bytes: u64,
+    /// Ranges of pages that a serializable transaction remembers to have read, 4 bytes of the drive's DRAM each. One that reads
+    /// more remembers larger ones, of which every page counts as read.
+    pub read_ranges: u32,
     /// Transactions that are open at once; others wait until one ends.
     pub transactions_max: u32,
     /// Transactions that were rolled back and have pages on flash still. Before there are more, the blocks of the oldest are
     /// emptied.
     pub undone_max: u32,
+    /// What a run that met a conflict waits before it is begun anew, in microseconds; twice as long before each further attempt,
+    /// up to 512 times as long.
+    pub retry_us: u64,
     /// Whether a capacitor saves who has committed when the power goes; otherwise each commit waits for the journal.
     pub capacitor: bool,
 }
@@ -35,7 +46,13 @@ pub struct TxConfig {
 impl TxConfig {
     /// Bytes of the drive's DRAM.
     pub(crate) fn dram_bytes(&self) -> u64 {
-        self.delta_bytes + self.buffer_bytes
+        let ranges = u64::from(self.transactions_max) * u64::from(self.read_ranges);
+        self.delta_bytes + self.buffer_bytes + ranges * RANGE_BYTES
+    }
+
+    /// How long a run waits before it is begun anew after so many attempts, of which there was one.
+    pub(super) fn retry_wait(&self, attempts: u32) -> Span {
+        Span::from_us(self.retry_us) * (1 << attempts.saturating_sub(1).min(RETRY_DOUBLINGS_MAX))
     }
 
     /// What versions may take.
@@ -77,8 +94,10 @@ impl TxConfig {
     /// No room for anything, or more transactions than there may be.
     pub fn validate(&self, unit: MappingUnit) -> Result<(), OutOfRange> {
         OutOfRange::check("delta_bytes", self.delta_bytes, ftl::ENTRY_BYTES, 1 << 40)?;
+        OutOfRange::check("read_ranges", self.read_ranges, 1, 1 << 20)?;
         OutOfRange::check("transactions_max", self.transactions_max, 1, 1 << 16)?;
         OutOfRange::check("undone_max", self.undone_max, 1, 1 << 20)?;
+        OutOfRange::check("retry_us", self.retry_us, 0, 1_000_000)?;
         let least = u64::from(self.transactions_max) * u64::from(unit.bytes());
         OutOfRange::check("buffer_bytes", self.buffer_bytes, least, 1 << 40)
     }

@@ -10,6 +10,7 @@ mod file;
 mod operands;
 mod pieces;
 mod read;
+mod reads;
 mod transaction;
 mod write;
 
@@ -17,7 +18,7 @@ use std::rc::Rc;
 
 use media::dram::{Dram, Toward};
 use serde::Serialize;
-use sim::{Sim, Tenant};
+use sim::{Sim, Span, Tenant};
 
 use crate::backend::Backend;
 use crate::cache::Cache;
@@ -31,7 +32,7 @@ pub use file::{Extent, File, FileError};
 pub use nvme::task::Isolation;
 pub use transaction::{Running, Transaction};
 
-/// What transactions have done.
+/// What transactions have done. Runs that are none (isolation `file` and `block`) count with the pages only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct TxCounts {
@@ -39,16 +40,21 @@ pub struct TxCounts {
     pub begun: u64,
     /// Those that committed.
     pub committed: u64,
-    /// Those that did not, as somebody else was first or what they could read was given up.
+    /// Those that aborted, as somebody else was first or what they could read was given up.
     pub conflicts: u64,
     /// Those that were rolled back for another reason.
     pub rolled_back: u64,
-    /// Logical pages that they read from flash or the data cache.
+    /// Logical pages that they read, wherever these were.
     pub pages_read: u64,
-    /// Logical pages that they wrote as a whole.
+    /// Logical pages that they wrote as a whole; of runs that are no transactions all that they wrote.
     pub pages_written: u64,
     /// Logical pages gathered in DRAM, as only a part of them was written.
     pub pages_gathered: u64,
+    /// Logical pages of open transactions' files that the host, or a run that is no transaction, changed, what was there before
+    /// being kept: what TxISC diverts into host deltas (III-B).
+    pub host_pages_diverted: u64,
+    /// The same by commits of other transactions.
+    pub commit_pages_diverted: u64,
     /// The most entries of tentative and former pages that there were at once.
     pub entries_most: u64,
 }
@@ -176,7 +182,9 @@ impl Transactions {
                 break;
             }
         }
-        self.count(|counts| counts.begun += 1);
+        if isolation.is_transaction() {
+            self.count(|counts| counts.begun += 1);
+        }
         let transaction = Transaction::new(self.clone(), files, isolation, origin);
         // What the cache has of a page that flash misses something of goes there as one with what is written meanwhile.
         while self.cache.has_unsaved_of(transaction.pages()) {
@@ -190,9 +198,20 @@ impl Transactions {
         Ok(Rc::new(transaction))
     }
 
+    /// How long a run waits before it is begun anew after so many attempts.
+    pub fn retry_wait(&self, attempts: u32) -> Span {
+        self.config.retry_wait(attempts)
+    }
+
     /// What was done so far.
     pub fn counts(&self) -> TxCounts {
-        self.counts.get()
+        let of_versions = self.ftl.version_counts();
+        TxCounts {
+            host_pages_diverted: of_versions.formers - of_versions.formers_of_commits,
+            commit_pages_diverted: of_versions.formers_of_commits,
+            entries_most: of_versions.entries_most,
+            ..self.counts.get()
+        }
     }
 
     /// Has the journal keep what only a capacitor would save.
@@ -207,6 +226,14 @@ impl Transactions {
         let mut counts = self.counts.get();
         change(&mut counts);
         self.counts.set(counts);
+    }
+
+    /// Has bytes cross its DRAM, for which nobody waits.
+    fn post_bytes(&self, tenant: Tenant, bytes: u64, toward: Toward) {
+        // Whoever comes next may wait for it.
+        let _over = self
+            .partition
+            .post(&self.dram, tenant.into(), bytes, toward);
     }
 
     /// Moves bytes into or out of its DRAM, and waits for that.

@@ -82,7 +82,6 @@ impl Transaction {
                 let taken = self.owner.ftl.take_page(id, Lpn(page)).await;
                 self.noted(taken.map_err(TxError::from))?;
             }
-            self.note_entries();
         }
         Ok(())
     }

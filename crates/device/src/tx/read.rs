@@ -62,7 +62,8 @@ impl Transaction {
     async fn read_pieces(&self, pieces: &[Piece], into: &mut [u8]) -> Result<(), TxError> {
         let owner = &self.owner;
         let count = pieces.len() as u64;
-        let found = self.transaction().map_or(0, |_| count);
+        let searches = if self.is_validated() { 2 } else { 1 };
+        let found = self.transaction().map_or(0, |_| searches * count);
         let work = [(Work::ReadPage, count), (Work::FindVersion, found)];
         owner.cores.work_often(self.origin, work).await;
         let _room = owner.buffers.rooms(pieces.len() as u32).await;

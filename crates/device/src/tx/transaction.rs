@@ -1,18 +1,20 @@
 //! A transaction from its beginning to its end.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
 
 use media::core::Work;
+use media::dram::Toward;
 use nvme::task::Isolation;
 use sim::resource::{Access, Broadcast, RangeGuard, RangeLock};
 
 use super::file::File;
+use super::reads::{self, Reads};
 use super::{Transactions, TxError};
-use crate::ftl::ranges::{merged, runs};
-use crate::ftl::{Lpn, SnapshotId};
+use crate::ftl::ranges::merged;
+use crate::ftl::{Ftl, Lpn, SnapshotId};
 use crate::schedule::Origin;
 
 /// A logical page of which parts were written, in DRAM; nothing of it on drives that keep no data.
@@ -27,12 +29,20 @@ pub(super) struct Background {
 
 /// Some of it, until this is dropped.
 #[must_use = "it is over when it is dropped"]
-pub struct Running(Rc<Background>);
+pub struct Running {
+    background: Rc<Background>,
+    /// Until then nobody else has the name of the transaction.
+    held: Option<(Rc<Ftl>, SnapshotId)>,
+}
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.0.running.set(self.0.running.get() - 1);
-        self.0.ended.announce();
+        if let Some((ftl, id)) = self.held.take() {
+            ftl.release_snapshot(id);
+        }
+        let background = &self.background;
+        background.running.set(background.running.get() - 1);
+        background.ended.announce();
     }
 }
 
@@ -53,7 +63,7 @@ pub struct Transaction {
     /// Pages written in part that are not on flash yet, by logical page.
     pub(super) images: RefCell<BTreeMap<u32, Image>>,
     /// Pages read, if it is to be serializable.
-    read: RefCell<BTreeSet<u32>>,
+    reads: RefCell<Reads>,
     /// Writes of the same page happen one after another.
     pub(super) locks: RangeLock,
     background: Rc<Background>,
@@ -69,6 +79,7 @@ impl Transaction {
         let pages = merged(files.iter().flat_map(File::ranges).collect());
         // Even without a transaction: what the host writes meanwhile is then on flash, where it is looked for.
         let id = owner.ftl.watch(pages.clone());
+        let reads = Reads::new(owner.config.read_ranges);
         Transaction {
             locks: RangeLock::new(&owner.sim),
             background: Rc::new(Background {
@@ -84,7 +95,7 @@ impl Transaction {
             failed: Cell::new(false),
             conflicted: Cell::new(false),
             images: RefCell::default(),
-            read: RefCell::default(),
+            reads: RefCell::new(reads),
         }
     }
 
@@ -126,9 +137,14 @@ impl Transaction {
 
     /// Counts work that goes on whatever becomes of who asked for it, until what this gives is dropped.
     pub fn run_on(&self) -> Running {
-        let background = &self.background;
+        let (background, ftl) = (&self.background, &self.owner.ftl);
         background.running.set(background.running.get() + 1);
-        Running(background.clone())
+        let id = self.transaction();
+        id.into_iter().for_each(|id| ftl.hold_snapshot(id));
+        Running {
+            background: background.clone(),
+            held: id.map(|id| (ftl.clone(), id)),
+        }
     }
 
     /// Waits until nothing of it goes on: what was begun for it before it was rolled back may.
@@ -151,8 +167,9 @@ impl Transaction {
 
     /// What an operation came to: one that failed fails all of it.
     pub(super) fn noted<T>(&self, outcome: Result<T, TxError>) -> Result<T, TxError> {
-        if let Err(error) = &outcome {
-            self.failed.set(true);
+        if let Err(error) = &outcome
+            && !self.failed.replace(true)
+        {
             self.conflicted.set(error.is_conflict());
         }
         outcome
@@ -168,10 +185,16 @@ impl Transaction {
         self.locks.lock_all(ranges).await
     }
 
+    /// Whether what it reads matters to its commit.
+    pub(super) fn is_validated(&self) -> bool {
+        self.isolation == Isolation::Serializable
+    }
+
     /// Notes that a page was read, if that matters.
     pub(super) fn note_read(&self, lpn: Lpn) {
-        if self.isolation == Isolation::Serializable {
-            self.read.borrow_mut().insert(lpn.0);
+        if self.is_validated() && self.reads.borrow_mut().note(lpn.0) {
+            let (tenant, bytes) = (self.origin.tenant, reads::RANGE_BYTES);
+            self.owner.post_bytes(tenant, bytes, Toward::Cells);
         }
     }
 
@@ -181,11 +204,13 @@ impl Transaction {
     /// Why it does not; it is rolled back then.
     pub async fn commit(&self) -> Result<(), TxError> {
         let committed = self.try_commit().await;
-        self.owner.count(|counts| match &committed {
-            Ok(()) => counts.committed += 1,
-            Err(error) if error.is_conflict() || self.conflicted.get() => counts.conflicts += 1,
-            Err(_) => counts.rolled_back += 1,
-        });
+        if self.transaction().is_some() {
+            self.owner.count(|counts| match &committed {
+                Ok(()) => counts.committed += 1,
+                Err(error) if error.is_conflict() || self.conflicted.get() => counts.conflicts += 1,
+                Err(_) => counts.rolled_back += 1,
+            });
+        }
         self.end();
         committed
     }
@@ -196,10 +221,17 @@ impl Transaction {
         let Some(id) = self.transaction() else {
             return Ok(());
         };
-        let work = [(Work::CommitPage, self.owner.ftl.count_taken(id))];
+        let (ranges, read) = {
+            let reads = self.reads.borrow();
+            (reads.len(), reads.within(&self.pages))
+        };
+        let taken = self.owner.ftl.count_taken(id);
+        let work = [(Work::CommitPage, taken), (Work::FindVersion, ranges)];
         self.owner.cores.work_often(self.origin, work).await;
-        let read: Vec<u32> = self.read.borrow().iter().copied().collect();
-        let read: Vec<Range<u32>> = runs(&read).collect();
+        let bytes = ranges * reads::RANGE_BYTES;
+        self.owner
+            .move_bytes(self.origin.tenant, bytes, Toward::Reader)
+            .await;
         let (ftl, cache) = (&self.owner.ftl, &self.owner.cache);
         let durable = self.owner.config.durable();
         // Reads under way may have brought what was there before.
@@ -210,13 +242,13 @@ impl Transaction {
 
     /// Undoes all that it did, if it is a transaction.
     pub fn roll_back(&self) {
-        if self.id.get().is_some() {
+        if self.transaction().is_some() {
             self.owner.count(|counts| match self.conflicted.get() {
                 true => counts.conflicts += 1,
                 false => counts.rolled_back += 1,
             });
-            self.end();
         }
+        self.end();
     }
 
     fn end(&self) {

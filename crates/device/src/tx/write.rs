@@ -127,7 +127,6 @@ impl Transaction {
             for piece in pieces {
                 owner.ftl.take_page(id, piece.lpn).await?;
             }
-            self.note_entries();
             let inner = whole(pieces, owner.unit);
             let whole = &pieces[inner.clone()];
             owner.count(|counts| counts.pages_written += whole.len() as u64);
@@ -161,12 +160,6 @@ impl Transaction {
             .await
     }
 
-    pub(super) fn note_entries(&self) {
-        let entries = self.owner.ftl.version_entries();
-        self.owner
-            .count(|counts| counts.entries_most = counts.entries_most.max(entries));
-    }
-
     /// Has whole pages programmed, as many in one as a page of flash has.
     fn program_pages(
         &self,
@@ -183,7 +176,6 @@ impl Transaction {
     /// A task of its own, which runs to its end whatever becomes of the transaction.
     fn program(&self, id: SnapshotId, parts: Parts) -> JoinHandle<Result<(), VersionError>> {
         let (owner, origin) = (self.owner.clone(), self.origin);
-        owner.ftl.expect_program(id);
         let (sim, running) = (owner.sim.clone(), self.run_on());
         sim.spawn(async move {
             let _running = running;
@@ -209,7 +201,7 @@ impl Transaction {
         let used = pieces.len() * owner.unit.bytes() as usize;
         let clear = |page: &mut [u8]| page[used..].fill(0);
         owner.buffers.with_mut(buffer, clear);
-        owner.ftl.expect_program(id);
+        let _running = self.run_on();
         Ok(owner.ftl.write_tentative(id, &units).await?)
     }
 

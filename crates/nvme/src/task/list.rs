@@ -2,6 +2,7 @@
 
 use std::mem::size_of;
 
+use sha2::{Digest, Sha256};
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -103,7 +104,9 @@ pub struct ProgramRecord {
     pub running: U32,
     /// Runs begun since power-up.
     pub runs: U64,
-    more: [U32; 6],
+    /// What tells its module from others: [`ProgramRecord::digest_of`]; zeroes until it is whole.
+    pub digest: [u8; 16],
+    more: [U32; 2],
 }
 
 const _: () = {
@@ -122,6 +125,12 @@ pub struct ProgramList {
 }
 
 impl ProgramRecord {
+    /// What tells a module from others: the first half of its SHA-256.
+    pub fn digest_of(module: &[u8]) -> [u8; 16] {
+        let whole: [u8; 32] = Sha256::digest(module).into();
+        *whole.first_chunk().expect("half of it")
+    }
+
     /// What it is at.
     pub fn state(&self) -> Option<ProgramState> {
         Some(match self.state {

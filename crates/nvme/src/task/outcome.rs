@@ -13,7 +13,8 @@ pub const MAX_RESULT_BYTES: u32 = 64 << 20;
 /// The most bytes of a reason; a longer one is cut.
 pub const REASON_BYTES_MAX: usize = 1024;
 
-/// How a run ended.
+/// How a run ended. What "left nothing" says holds for transactions: of a run with another isolation there is what it had
+/// written by then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Ended {

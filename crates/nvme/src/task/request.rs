@@ -77,6 +77,8 @@ pub struct File {
 /// What a run is asked to do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
+    /// What the owner of the program calls it, so that no other is run which has its index by now; 0 is any.
+    pub identifier: u64,
     /// How it is kept apart from others.
     pub isolation: Isolation,
     /// How often it is begun anew after a conflict.
@@ -186,7 +188,8 @@ struct Head {
     return_bytes: U32,
     tickets: U32,
     stores: U32,
-    reserved: [U32; 4],
+    identifier: U64,
+    reserved: [U32; 2],
 }
 
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -252,6 +255,7 @@ impl Request {
             return_bytes: self.limits.return_bytes.into(),
             tickets: self.limits.tickets.into(),
             stores: (self.stores.len() as u32).into(),
+            identifier: self.identifier.into(),
             reserved: Default::default(),
         };
         let mut bytes = head.as_bytes().to_vec();
@@ -327,6 +331,7 @@ impl Request {
             <[U16]>::ref_from_prefix_with_elems(rest, stores).map_err(|_| mismatch)?;
         let regions = regions.iter().map(|region| RegionId::new(region.get()));
         Ok(Request {
+            identifier: head.identifier.get(),
             isolation,
             retries: head.retries.get(),
             limits: head.limits(),

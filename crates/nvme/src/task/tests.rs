@@ -32,6 +32,7 @@ fn request() -> impl Strategy<Value = Request> {
     let stores = prop::collection::vec(any::<u16>().prop_map(RegionId::new), 0..4);
     (isolation, any::<u16>(), limits, files, stores, arguments).prop_map(
         |(isolation, retries, limits, files, stores, arguments)| Request {
+            identifier: limits.cycles.rotate_left(7),
             isolation,
             retries,
             limits,

@@ -2,7 +2,8 @@
  *
  * A task is a C function, compiled to WebAssembly by `bitline cc task.c -o task.wasm` and run on a core of the
  * drive's controller. Each run is one transaction over the files registered for it: when isc_task returns 0,
- * what it wrote is committed, all of it or none; when it returns anything else, nothing was written. The model
+ * what it wrote is committed, all of it or none; when it returns anything else, nothing was written (unless the
+ * host asked for a run that is no transaction: isolation file or block). The model
  * and the names are those of TxISC (DATE 2025), section III and Listing 1. Two things differ from the listing:
  * an instance of the module is one run, so no call takes an ISCCtx, and a file is known by its number,
  * counted from 0 in the order of registration.
@@ -39,7 +40,7 @@ extern "C" {
 /* Errors, as Linux numbers them. Calls give them negated. */
 #define ISC_ENOENT 2  /* no such name in the store (isc_look_up) */
 #define ISC_EBADF 9   /* no file, or store, of this number is registered */
-#define ISC_EAGAIN 11 /* as many calls are under way as may be: wait for one */
+#define ISC_EAGAIN 11 /* as many calls, or bytes, are under way as may be: wait for one */
 #define ISC_EACCES 13 /* the file is registered for reading only */
 #define ISC_EINVAL 22 /* an argument that cannot be: a ticket that is none, or was waited for already */
 #define ISC_EFBIG 27  /* the write would go past the file's registered size */

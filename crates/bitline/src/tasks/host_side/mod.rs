@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use nvme::task::{Ended, Limits, Outcome};
 
-use super::operations::{LOG_BYTES, RETURN_BYTES, checksum, or_usual};
+use super::operations::{LOG_BYTES, RETURN_BYTES, or_usual};
 use super::{TaskFile, TaskRun};
 use crate::error::Error;
 use crate::host_end::{Host, ORIGIN};
@@ -27,7 +27,7 @@ impl Host {
         limits: Limits,
     ) -> Result<Outcome, Error> {
         let machine = &self.machine;
-        let program = machine.load(checksum(module), module)?;
+        let program = machine.load(module)?;
         let (used, using) = self.use_objects(&TaskRun::of(files.to_vec())).await?;
         let begun = self.sim.now();
         let objects = used.files.into_iter().zip(files);

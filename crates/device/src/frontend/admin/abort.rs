@@ -1,4 +1,4 @@
-//! Abort (NVMe Base 2.1, 5.1.1): what has not been fetched is not carried out.
+//! Abort (NVMe Base 2.1, 5.1.1): what has not been fetched is not carried out, and a run of a program is stopped.
 
 use std::rc::Rc;
 
@@ -19,8 +19,8 @@ pub(in crate::frontend) const ABORTS_MAX: u8 = 4;
 const NOT_ABORTED: u32 = 1;
 
 impl Controller {
-    /// Aborts a command that still waits in its queue, or an event request that is held; the
-    /// aborted command completes first. What is under way goes on.
+    /// Aborts a command that still waits in its queue, an event request that is held, or a run of a program, which is rolled
+    /// back; the aborted command completes first. What else is under way goes on.
     pub(in crate::frontend) async fn abort(
         self: &Rc<Controller>,
         abort: &Abort,
@@ -43,6 +43,9 @@ impl Controller {
             && let Some(held) = self.take_event_request(abort.command)
         {
             self.complete_soon(held, Status::ABORT_REQUESTED.into());
+            return true;
+        }
+        if self.abort_run(source).await {
             return true;
         }
         let waiting = self.queues.borrow().waiting_entries(abort.queue).count() as u64;

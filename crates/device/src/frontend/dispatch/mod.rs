@@ -21,8 +21,8 @@ use crate::frontend::Controller;
 use crate::frontend::answer::Answer;
 use crate::frontend::namespace::Namespace;
 use crate::frontend::transport::FetchedCommand;
-use crate::schedule::Origin;
 pub(super) use direct::{CachedReads, DirectReads};
+pub(super) use program::Executing;
 pub(super) use uncorrectable::Marks;
 
 impl Controller {
@@ -34,7 +34,7 @@ impl Controller {
         fetched: &FetchedCommand,
     ) -> Option<Answer> {
         match &fetched.command {
-            Ok(Command::Nvm(command)) => Some(self.serve_nvm(command, fetched.origin).await),
+            Ok(Command::Nvm(command)) => Some(self.serve_nvm(command, fetched).await),
             Ok(Command::Admin(AdminCommand::AsyncEventRequest)) => {
                 self.hold_event_request(fetched).err().map(Answer::from)
             }
@@ -45,7 +45,8 @@ impl Controller {
 
     /// Commands of the NVM command set.
     #[inline]
-    async fn serve_nvm(&self, command: &IoCommand, origin: Origin) -> Answer {
+    async fn serve_nvm(&self, command: &IoCommand, fetched: &FetchedCommand) -> Answer {
+        let origin = fetched.origin;
         let outcome = match self.namespace_of(command) {
             Err(status) => Err(status),
             Ok(None) => Box::pin(self.flush()).await,
@@ -61,7 +62,7 @@ impl Controller {
                         }
                     }
                     IoCommand::Search(search) => self.serve_search(namespace, search, origin).await,
-                    other => Box::pin(self.serve_other(namespace, other, origin)).await,
+                    other => Box::pin(self.serve_other(namespace, other, fetched)).await,
                 }
             }
         };
@@ -73,8 +74,9 @@ impl Controller {
         &self,
         namespace: &Namespace,
         command: &IoCommand,
-        origin: Origin,
+        fetched: &FetchedCommand,
     ) -> Result<Answer, Status> {
+        let origin = fetched.origin;
         match command {
             IoCommand::Read(read) => self.read(namespace, read, origin).await,
             IoCommand::Write(write) => self.write(namespace, write, origin).await,
@@ -90,7 +92,10 @@ impl Controller {
             IoCommand::WritePlaced(placed) => self.write_placed(namespace, placed, origin).await,
             IoCommand::Bits(bits) => self.serve_bits(namespace, bits, origin).await,
             IoCommand::Search(search) => self.serve_search(namespace, search, origin).await,
-            IoCommand::Execute(execute) => self.execute_program(namespace, execute, origin).await,
+            IoCommand::Execute(execute) => {
+                self.execute_program(namespace, execute, fetched.source(), origin)
+                    .await
+            }
         }
     }
 

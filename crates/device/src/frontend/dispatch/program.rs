@@ -1,6 +1,9 @@
 //! Execute Program: the request is fetched and held against what its namespace has, the run is lived through, and what became
 //! of it goes back into the same buffer.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use media::core::Work;
 use media::link::Carries;
 use nvme::command::{ExecuteProgram, Returned};
@@ -10,15 +13,51 @@ use nvme::{Lba, Status};
 use crate::frontend::Controller;
 use crate::frontend::answer::Answer;
 use crate::frontend::namespace::Namespace;
-use crate::programs::{ProgramId, RunRequest};
+use crate::frontend::transport::Source;
+use crate::programs::{Halt, ProgramId, RunRequest};
 use crate::schedule::Origin;
 use crate::tx;
+
+/// Runs under way, and the commands that ask for them.
+#[derive(Default)]
+pub(in crate::frontend) struct Executing(RefCell<Vec<(Source, Rc<Halt>)>>);
+
+/// A run that is under way, until this is dropped.
+struct Run<'a> {
+    executing: &'a Executing,
+    halt: Rc<Halt>,
+}
+
+impl Executing {
+    fn begin(&self, source: Source) -> Run<'_> {
+        let halt = Rc::new(Halt::default());
+        self.0.borrow_mut().push((source, halt.clone()));
+        Run {
+            executing: self,
+            halt,
+        }
+    }
+
+    fn of(&self, source: Source) -> Option<Rc<Halt>> {
+        let runs = self.0.borrow();
+        let found = runs.iter().find(|(of, _)| of.is(&source));
+        found.map(|(_, halt)| halt.clone())
+    }
+}
+
+impl Drop for Run<'_> {
+    fn drop(&mut self) {
+        let mut runs = self.executing.0.borrow_mut();
+        runs.retain(|(_, halt)| !Rc::ptr_eq(halt, &self.halt));
+    }
+}
 
 impl Controller {
     pub(in crate::frontend) async fn execute_program(
         &self,
         namespace: &Namespace,
         execute: &ExecuteProgram,
+        source: Source,
         origin: Origin,
     ) -> Result<Answer, Status> {
         self.charge(origin, Work::Plan).await;
@@ -41,7 +80,7 @@ impl Controller {
             namespace: namespace.id,
             index: execute.program,
         };
-        let outcome = self.programs.run(id, &asked, origin).await?;
+        let outcome = self.run_until_aborted(source, id, &asked, origin).await?;
         let bytes = outcome.encode();
         self.port.write(&segments, &bytes)?;
         Ok(Answer {
@@ -50,6 +89,34 @@ impl Controller {
             data_bytes: bytes.len() as u64,
             ..Answer::DONE
         })
+    }
+
+    /// Lives through a run that an Abort can stop.
+    ///
+    /// # Errors
+    /// As [`crate::programs::Programs::run`]; Command Abort Requested if it was stopped.
+    async fn run_until_aborted(
+        &self,
+        source: Source,
+        id: ProgramId,
+        asked: &RunRequest,
+        origin: Origin,
+    ) -> Result<Outcome, Status> {
+        let executing = self.executing.begin(source);
+        let outcome = self.programs.run(id, asked, &executing.halt, origin);
+        let outcome = outcome.await?;
+        match executing.halt.was_heeded() {
+            true => Err(Status::ABORT_REQUESTED),
+            false => Ok(outcome),
+        }
+    }
+
+    /// Aborts the run of a command, if it is under way, and waits until it is over; whether it was aborted.
+    pub(in crate::frontend) async fn abort_run(&self, source: Source) -> bool {
+        match self.executing.of(source) {
+            Some(halt) => self.programs.halt(&halt).await,
+            None => false,
+        }
     }
 
     /// What a run is asked to do, its files as logical pages.
@@ -71,6 +138,7 @@ impl Controller {
             file.map_err(|_| Status::INVALID_FIELD)
         });
         Ok(RunRequest {
+            identifier: request.identifier,
             isolation: request.isolation,
             retries: request.retries,
             limits: request.limits,

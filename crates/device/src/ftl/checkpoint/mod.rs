@@ -135,6 +135,10 @@ impl Ftl {
         if self.checkpoints.failures.get() != failures {
             return Err(FtlError::NoSpace);
         }
+        // It names the journal and what that is to know of.
+        while self.has_unsaved_commits() {
+            self.save_commits().await?;
+        }
         let root = Root {
             begin,
             next_version: self.next_version(),

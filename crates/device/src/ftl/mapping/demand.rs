@@ -66,17 +66,31 @@ impl Ftl {
         Ok(ticket.await?)
     }
 
+    /// The same of several pages, fetched at once.
+    pub(in crate::ftl) async fn entries_for_writes(&self, lpns: &[u32]) -> Result<(), FtlError> {
+        let lpns = lpns.iter().copied().map(Lpn);
+        self.entries_at_once(lpns, Purpose::Write).await
+    }
+
     /// The same of those whose places are asked for.
     pub(in crate::ftl) async fn entries_for_lookup(
         &self,
         lpns: impl Iterator<Item = Lpn>,
+    ) -> Result<(), FtlError> {
+        self.entries_at_once(lpns, Purpose::Read).await
+    }
+
+    async fn entries_at_once(
+        &self,
+        lpns: impl Iterator<Item = Lpn>,
+        purpose: Purpose,
     ) -> Result<(), FtlError> {
         let ticket = self.schedule.ticket();
         let notify = ticket.id().into();
         let mut missing = false;
         for lpn in lpns {
             let waiter = Waiter::Entry { lpn, notify };
-            missing |= !self.demand(lpn, Purpose::Read, waiter, notify);
+            missing |= !self.demand(lpn, purpose, waiter, notify);
         }
         if missing {
             ticket.await?;

@@ -87,7 +87,14 @@ impl Ftl {
     }
 
     async fn write_entries(&self, number: u32, preferred: PlaneId) -> Result<(), FtlError> {
-        let _room = self.buffers.room(Purpose::Record).await;
+        // What the mapping says of a commit counts only if the journal knows of it.
+        let _room = loop {
+            self.save_commits().await?;
+            let room = self.buffers.room(Purpose::Record).await;
+            if !self.has_unsaved_commits() {
+                break room;
+            }
+        };
         let buffer = self.buffers.take_firmware();
         self.buffers.with_mut(buffer.id(), |page| {
             self.mapping.borrow().encode(number, page);

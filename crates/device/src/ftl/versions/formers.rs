@@ -12,9 +12,17 @@ impl Ftl {
     #[cold]
     pub(in crate::ftl) fn keep_former(&self, lpn: Lpn, old: Mapping) -> bool {
         let versions = &self.versions;
+        // Who began before an earlier change of the page sees what that one left.
+        let since = {
+            let formers = versions.formers.borrow();
+            let mut of_page = formers.range((lpn.0, 0)..=(lpn.0, u64::MAX));
+            of_page
+                .next_back()
+                .map_or(0, |((_, changed_at), _)| *changed_at)
+        };
         let is_seen = {
-            let open = versions.open.borrow();
-            open.iter().flatten().any(|open| open.sees(lpn))
+            let sees = |open: &Open| open.number >= Some(since) && open.sees(lpn);
+            versions.open.borrow().iter().flatten().any(sees)
         };
         if !is_seen {
             return false;
@@ -24,15 +32,13 @@ impl Ftl {
             Mapping::Unmapped | Mapping::Tombstone(_) => None,
         };
         let changed_at = self.next_version.get();
-        {
-            let mut formers = versions.formers.borrow_mut();
-            if formers.contains_key(&(lpn.0, changed_at)) {
-                // Nobody began between the two changes.
-                return false;
-            }
-            formers.insert((lpn.0, changed_at), unit);
-        }
+        let mut formers = versions.formers.borrow_mut();
+        formers.insert((lpn.0, changed_at), unit);
+        drop(formers);
+        versions.count(|counts| counts.formers += 1);
         while self.is_over_limit() && self.give_up_oldest() {}
+        // No sooner: what was given up made the room in which this lies.
+        versions.note_entries(versions.entries());
         unit.is_some()
     }
 

@@ -30,6 +30,7 @@ use deltas::Deltas;
 use flags::Flags;
 pub use read::Place;
 pub use switch::Durable;
+use switch::Waiting;
 pub(crate) use undone::state_bytes;
 pub(super) use undone::{TENTATIVE, Undone};
 
@@ -82,6 +83,17 @@ pub struct VersionLimits {
     pub undone: u32,
 }
 
+/// What versions have come to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VersionCounts {
+    /// The most entries of pages, tentative and former, that there were at once.
+    pub entries_most: u64,
+    /// Former versions kept: changes of pages of a transaction's files by somebody else.
+    pub formers: u64,
+    /// Of these, those by commits of other transactions.
+    pub formers_of_commits: u64,
+}
+
 /// An open transaction.
 struct Open {
     /// The logical pages of its files, ascending, none twice.
@@ -92,13 +104,13 @@ struct Open {
     number: Option<u64>,
     /// What it could still read was given up.
     lost: bool,
-    /// Programs of its pages that are under way.
-    programs: u32,
+    /// What goes on for it and may outlast its end: programs of its pages, evaluations.
+    holds: u32,
     /// Operations of it that wait for room.
     waiting: u32,
     /// It is found to be in nobody's way and commits: it needs no former versions, and cannot be given up any more.
     commits: bool,
-    /// Its owner has ended it: the last of these programs does.
+    /// Its owner has ended it: who holds it last does.
     is_over: bool,
 }
 
@@ -127,13 +139,16 @@ pub(super) struct Versions {
     /// By logical page and the version from which on it is something else; none is a page without data.
     formers: RefCell<BTreeMap<(u32, u64), Option<UnitAddress>>>,
     undone: RefCell<Undone>,
-    /// One commit after another has the journal say so.
+    /// One group of commits after another has the journal say so.
     turn: Semaphore,
+    /// The next group.
+    waiting: RefCell<Waiting>,
     /// Announced when a transaction has ended, a program of one, or an erase of what was left of one.
     ended: Broadcast,
     /// Announced when a block was emptied, or could not be.
     emptied: Broadcast,
     limits: Cell<VersionLimits>,
+    counts: Cell<VersionCounts>,
     /// Units that versions may keep from others.
     units_max: u64,
 }
@@ -148,12 +163,14 @@ impl Versions {
             formers: RefCell::default(),
             undone: RefCell::default(),
             turn: Semaphore::new(sim, 1),
+            waiting: RefCell::default(),
             ended: Broadcast::new(sim),
             emptied: Broadcast::new(sim),
             limits: Cell::new(VersionLimits {
                 entries: 0,
                 undone: 0,
             }),
+            counts: Cell::default(),
             units_max: spare_units,
         }
     }
@@ -176,6 +193,19 @@ impl Versions {
     /// Entries that there may be.
     fn entries_max(&self) -> u64 {
         self.units_max.min(self.limits.get().entries)
+    }
+
+    #[inline]
+    fn count(&self, change: impl FnOnce(&mut VersionCounts)) {
+        let mut counts = self.counts.get();
+        change(&mut counts);
+        self.counts.set(counts);
+    }
+
+    /// Notes that there are so many entries, one of which is new.
+    #[inline]
+    fn note_entries(&self, entries: u64) {
+        self.count(|counts| counts.entries_most = counts.entries_most.max(entries));
     }
 
     fn with<T>(&self, id: SnapshotId, look: impl FnOnce(&mut Open) -> T) -> T {
@@ -217,7 +247,7 @@ impl Ftl {
             taken: Vec::new(),
             number: None,
             lost: false,
-            programs: 0,
+            holds: 0,
             waiting: 0,
             commits: false,
             is_over: false,
@@ -249,9 +279,9 @@ impl Ftl {
         self.versions.open.borrow().iter().flatten().count() as u32
     }
 
-    /// Entries of tentative and of former pages.
-    pub fn version_entries(&self) -> u64 {
-        self.versions.entries()
+    /// What versions have come to since power-up.
+    pub fn version_counts(&self) -> VersionCounts {
+        self.versions.counts.get()
     }
 
     /// A transaction ends: what is tentative of it is not needed any more, nor is what nobody else sees.
@@ -259,7 +289,7 @@ impl Ftl {
         let versions = &self.versions;
         let goes_on = versions.with(id, |open| {
             open.is_over = true;
-            open.programs > 0
+            open.holds > 0
         });
         if goes_on {
             return self.give_up_snapshot(id);

@@ -41,11 +41,13 @@ impl Ftl {
                 false => Err(VersionError::Taken(lpn)),
             };
         }
-        if tentative.count() + versions.count_formers() >= versions.entries_max() {
+        let entries = tentative.count() + versions.count_formers();
+        if entries >= versions.entries_max() {
             return Ok(false);
         }
         let place = tentative.insert(lpn, id);
         versions.with(id, |open| open.taken.push(place));
+        versions.note_entries(entries + 1);
         Ok(true)
     }
 
@@ -69,13 +71,25 @@ impl Ftl {
         Ok(())
     }
 
-    /// One more program of a transaction is going to be: until it is over nobody else has the transaction's name.
-    pub fn expect_program(&self, id: SnapshotId) {
-        self.versions.with(id, |open| open.programs += 1);
+    /// Something goes on for a transaction that may outlast its end: until [`Ftl::release_snapshot`] nobody else has its name.
+    pub fn hold_snapshot(&self, id: SnapshotId) {
+        self.versions.with(id, |open| open.holds += 1);
+    }
+
+    /// Something that went on for a transaction is over, which may have been the last that its end waits for.
+    pub fn release_snapshot(&self, id: SnapshotId) {
+        let is_last = self.versions.with(id, |open| {
+            open.holds -= 1;
+            open.holds == 0 && open.is_over
+        });
+        match is_last {
+            true => self.end_snapshot(id),
+            false => self.versions.ended.announce(),
+        }
     }
 
     /// Writes whole logical pages, which the transaction has taken, to one page of flash. All lie in one buffer, each where its
-    /// slot is there. It was expected ([`Ftl::expect_program`]), and must run to its end.
+    /// slot is there. Whoever asks holds the snapshot, and lets this run to its end.
     ///
     /// # Errors
     /// No space; or the transaction was given up meanwhile.
@@ -93,13 +107,7 @@ impl Ftl {
         for unit in units {
             self.forget_tentative(id, unit.lpn).await;
         }
-        let number = match self.versions.number(id) {
-            Ok(number) => number,
-            Err(lost) => {
-                self.program_over(id);
-                return Err(lost);
-            }
-        };
+        let number = self.versions.number(id)?;
         let (lead, version) = (units[0], TENTATIVE | number);
         self.count(|counts| counts.tentative_page_writes += 1);
         let record = self.record_buffer();
@@ -119,13 +127,11 @@ impl Ftl {
             (Ok(page), Ok(_)) => page,
             (Ok(page), Err(lost)) => {
                 self.settle(page, Slots::NONE);
-                self.program_over(id);
                 return Err(lost);
             }
             (Err(error), _) => {
                 // What it has taken and not written must not be committed.
                 self.give_up_snapshot(id);
-                self.program_over(id);
                 return Err(error.into());
             }
         };
@@ -139,7 +145,6 @@ impl Ftl {
                 "who rewrites a page has it locked"
             );
         }
-        self.program_over(id);
         Ok(())
     }
 
@@ -159,18 +164,6 @@ impl Ftl {
                 return self.forget(at);
             }
             self.versions.ended.next().await;
-        }
-    }
-
-    /// A program of a transaction is over, which may have been the last that it waits for.
-    fn program_over(&self, id: SnapshotId) {
-        let is_last = self.versions.with(id, |open| {
-            open.programs -= 1;
-            open.programs == 0 && open.is_over
-        });
-        match is_last {
-            true => self.end_snapshot(id),
-            false => self.versions.ended.announce(),
         }
     }
 

@@ -72,6 +72,8 @@ pub(in crate::ftl) struct Undone {
     noted: Vec<u64>,
     /// What the journal says.
     saved: State,
+    /// Transactions that the journal has commit, before everybody sees what they wrote.
+    committing: BTreeSet<u64>,
     /// Commits of this life, and how many of them the journal tells of.
     commits: u64,
     saved_commits: u64,
@@ -123,8 +125,21 @@ impl Undone {
         }
     }
 
+    /// The journal is about to say that transactions have committed: everybody sees what they wrote only afterwards.
+    pub(super) fn begin_commits(&mut self, transactions: &[u64]) {
+        self.committing.extend(transactions);
+    }
+
+    /// The journal could not be written.
+    pub(super) fn cancel_commits(&mut self, transactions: &[u64]) {
+        transactions.iter().for_each(|transaction| {
+            self.committing.remove(transaction);
+        });
+    }
+
     /// A transaction has committed.
     pub(super) fn commit(&mut self, transaction: u64) {
+        self.committing.remove(&transaction);
         self.blocks.remove(&transaction);
         self.commits += 1;
     }
@@ -169,9 +184,9 @@ impl Undone {
         self.commits > self.saved_commits
     }
 
-    /// Commits of this life.
+    /// Commits of this life, with those that the journal is about to tell of.
     pub(super) fn commits(&self) -> u64 {
-        self.commits
+        self.commits + self.committing.len() as u64
     }
 
     /// Transactions of this number or a higher one had not committed when the journal was last told.
@@ -179,18 +194,13 @@ impl Undone {
         self.saved.horizon
     }
 
-    /// What the journal is to say: of `open` transactions all but one that is about to commit have not.
-    pub(super) fn state(
-        &self,
-        horizon: u64,
-        open: impl Iterator<Item = u64>,
-        committing: Option<u64>,
-    ) -> State {
+    /// What the journal is to say: of `open` transactions all but those that are about to commit have not.
+    pub(super) fn state(&self, horizon: u64, open: impl Iterator<Item = u64>) -> State {
         let undone = self.blocks.keys().copied().chain(open);
         State {
             horizon,
             undone: undone
-                .filter(|number| Some(*number) != committing)
+                .filter(|number| !self.committing.contains(number))
                 .collect(),
         }
     }
@@ -226,7 +236,8 @@ mod tests {
         let mut undone = Undone::default();
         undone.note(TENTATIVE | 7, BlockId(1));
         undone.note(TENTATIVE | 9, BlockId(2));
-        undone.saved(undone.state(10, [8].into_iter(), Some(7)), 1);
+        undone.begin_commits(&[7]);
+        undone.saved(undone.state(10, [8].into_iter()), 1);
         // Whoever is not told of began before the horizon, and is no more.
         let judged = [3, 6, 7, 8, 9, 10].map(|number| undone.judge(TENTATIVE | number));
         assert_eq!(judged, [Some(3), Some(6), Some(7), None, None, None]);

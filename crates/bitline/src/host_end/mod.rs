@@ -28,6 +28,7 @@ pub(crate) use guard::Plain;
 pub(crate) use index::{Index, id_of};
 pub(crate) use machine::{HostMachine, ORIGIN};
 pub(crate) use mount::{Absent, Kept, Mount};
+pub use programs::Program;
 pub(crate) use programs::Programs;
 pub(crate) use reserved::{HeldPages, Writing, erased};
 pub(crate) use uses::Using;

@@ -7,7 +7,22 @@ use nvme::task::ProgramLimits;
 use sim::Sim;
 use sim::resource::Semaphore;
 
-use crate::tasks::Program;
+/// A program that the drive has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Program {
+    /// Its index in the first namespace.
+    pub index: u16,
+    /// What its owner calls it; the beginning of its module's SHA-256, unless it was given another.
+    pub identifier: u64,
+}
+
+impl Program {
+    /// The program that was loaded under this index, as [`crate::Tasks::load`] or [`crate::Tasks::list`] told it.
+    pub fn new(index: u16, identifier: u64) -> Program {
+        Program { index, identifier }
+    }
+}
 
 /// What a host knows of the programs that it loaded.
 pub(crate) struct Programs {

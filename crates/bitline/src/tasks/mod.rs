@@ -31,17 +31,8 @@ use nvme::task::{Isolation, Limits, Outcome, ProgramList};
 use crate::drive::Drive;
 use crate::error::Error;
 use crate::host_end::Host;
+pub use crate::host_end::Program;
 use crate::pending::Pending;
-
-/// A program that the drive has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Program {
-    /// Its index in the first namespace.
-    pub index: u16,
-    /// What its owner calls it; the beginning of its module's SHA-256, unless it was given another.
-    pub identifier: u64,
-}
 
 /// A file of a run: an object of the volume.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,13 +65,6 @@ pub struct TaskRun {
 
 /// The tasks of a drive.
 pub struct Tasks<'d>(&'d mut Drive);
-
-impl Program {
-    /// The program that was loaded under this index, as [`Tasks::load`] or [`Tasks::list`] told it.
-    pub fn new(index: u16, identifier: u64) -> Program {
-        Program { index, identifier }
-    }
-}
 
 impl TaskFile {
     /// An object that the run reads.

@@ -55,8 +55,8 @@ class TaskResult:
     """What became of a run. It is true if the run committed."""
 
     status: Status
-    """How it ended. Of a transaction that has not `committed` nothing is there that it wrote; with the isolation
-    `file` or `block`, writes that were over by then are."""
+    """How it ended. Of a transaction that has not `committed` nothing is there that it wrote; with the
+    isolation `file` or `block`, writes that were over by then are."""
     code: int
     """What a task that `failed` returned; else 0."""
     reason: str

@@ -23,6 +23,7 @@ _FUNCTION = re.compile(r"<function (.+?) at 0x[0-9a-f]+>")
 #: Modules whose public names are not all of `bitline` itself, in the order of the page.
 _MODULES = (
     "columns",
+    "statistics",
     "search",
     "advice",
     "workload",
@@ -200,6 +201,8 @@ def command_line() -> str:
         "image": ("create", "info", "check"),
         "validate": ("mqsim",),
         "repro": ("flash-cosmos", "anvil", "txisc"),
+        "task": ("run", "load", "list", "unload"),
+        "file": ("put", "get", "list", "rm"),
     }
     calls = [(name, *rest) for name in COMMANDS for rest in ((), *((each,) for each in nested.get(name, ())))]
     for call in [(), *calls]:

@@ -52,6 +52,7 @@ _INSTEAD = {
     r"f?open|f?read|fgets|fgetc|getc|fseek|lseek|fclose|close|stat|mmap|pread|pwrite": (
         "use isc_pread and isc_pwrite on registered files"
     ),
+    r"strto[df]|strtold|atof|v?s?scanf": "read the digits on both sides of the point with strtoll",
     r"__assert_fail|abort|exit|_Exit": "return an error from isc_task, or call __builtin_trap()",
     r"time|clock|gettimeofday|clock_gettime|nanosleep|sleep": "a task has no clock",
     r"getentropy|arc4random\w*": "a task has no randomness; hand it a seed as an argument",

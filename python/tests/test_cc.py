@@ -152,13 +152,18 @@ def test_the_log_is_written_as_printf_would(tmp_path: Path) -> None:
     body = """
     isc_log("%d %i %u %x|%c%s|%%|%lld %llu %llx %zu", -1, 0, 4000000000u, 255, 'c', "text",
             -9223372036854775807ll - 1, 18446744073709551615ull, 1ull << 63, (size_t)7);
-    return isc_failed("step", -5);"""
+    isc_log("%f|%.2f and %d rows|%08.3f|%-8.1f|%5d|%-5d|%05d|%.0f", 2.5, 1.005, 42, -3.14159,
+            0.25, 7, 8, -9, 1e6);
+    isc_log("%e %f %f %X %o %.3s|%*d|%%%5s|", 1e3, 1e300, -1.0 / 0.0, 0xBEEFu, 8u, "letters", 4, 5, "ab");
+    return isc_failed("step", -13);"""
     made = compile_task([written(tmp_path, body)], tmp_path / "task.wasm")
     done = task_host.run(made.path, {})
-    assert done.code == 5
+    assert done.code == 13
     assert done.log == (
         "-1 0 4000000000 ff|ctext|%|-9223372036854775808 18446744073709551615 8000000000000000 7\n"
-        "step: error 5\n"
+        "2.500000|1.00 and 42 rows|-003.142|0.3     |    7|8    |-0009|1000000\n"
+        "1000.000000 1.000000e+300 -inf BEEF 10 let|   5|%   ab|\n"
+        "step: error 13 (EACCES, the file is registered for reading only)\n"
     )
 
 

@@ -3,26 +3,42 @@
 use std::cell::{Cell, RefCell};
 
 use host::Memory;
-use sim::TaskId;
+use sim::resource::Signal;
+use sim::{Sim, TaskId};
 
 use super::pair::QueuePair;
 
 /// Commands that nobody awaits any more and the drive still carries out.
-#[derive(Default)]
 pub(super) struct Left {
     pub(super) count: Cell<u64>,
     /// Who waits until there are none.
     pub(super) waiting: RefCell<Vec<TaskId>>,
+    /// Runs of programs among them that are to be aborted: the queue pair, and the command.
+    pub(super) runs: RefCell<Vec<(u16, u16)>>,
+    /// Rung when there are any.
+    pub(super) runs_left: Signal,
+}
+
+impl Left {
+    pub(super) fn new(sim: &Sim) -> Left {
+        Left {
+            count: Cell::new(0),
+            waiting: RefCell::default(),
+            runs: RefCell::default(),
+            runs_left: Signal::new(sim),
+        }
+    }
 }
 
 /// A command under way. Dropping it before its completion leaves the command to
 /// the drive, and its identifier taken until then; the buffers that its caller drops with it are
-/// not used again before.
+/// not used again before. A run of a program, which may go on for long, is aborted.
 pub(super) struct Claim<'a> {
     pub(super) pair: &'a QueuePair,
     pub(super) memory: &'a Memory,
     pub(super) left: &'a Left,
     pub(super) has_data: bool,
+    pub(super) is_run: bool,
     pub(super) id: Option<u16>,
 }
 
@@ -37,6 +53,10 @@ impl Drop for Claim<'_> {
                 self.left.count.set(self.left.count.get() + 1);
                 if self.has_data {
                     self.memory.borrow_mut().hold();
+                }
+                if self.is_run {
+                    self.left.runs.borrow_mut().push((self.pair.id.get(), id));
+                    self.left.runs_left.ring();
                 }
             }
             Some(arrival) => {

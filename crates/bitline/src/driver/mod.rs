@@ -13,7 +13,7 @@ use std::task::Poll;
 use device::frontend::{AdminQueues, Controller};
 use device::port::HostPort;
 use host::{Error, Memory};
-use nvme::command::{CreateCompletionQueue, CreateSubmissionQueue};
+use nvme::command::{Abort, CreateCompletionQueue, CreateSubmissionQueue, opcode};
 use nvme::{
     AdminCommand, CommandId, CompletionEntry, HostMemory, QueueId, QueuePriority, SubmissionEntry,
 };
@@ -52,7 +52,7 @@ impl Driver {
             memory,
             controller: OnceCell::new(),
             io: OnceCell::new(),
-            left: Left::default(),
+            left: Left::new(sim),
         }))
     }
 
@@ -130,7 +130,46 @@ impl Driver {
         }
         let created = self.io.set(io);
         assert!(created.is_ok(), "a driver connects once");
+        self.sim.spawn_detached(self.clone().abort_runs());
         Ok(())
+    }
+
+    /// Aborts runs of programs that nobody awaits any more, for ever.
+    async fn abort_runs(self: Rc<Driver>) {
+        loop {
+            self.left.runs_left.heard().await;
+            loop {
+                let next = self.left.runs.borrow_mut().pop();
+                let Some((queue, command)) = next else { break };
+                self.abort_run(queue, command).await;
+            }
+        }
+    }
+
+    async fn abort_run(&self, queue: u16, command: u16) {
+        let Ok(pair) = self.pair(usize::from(queue) - 1) else {
+            return;
+        };
+        let set_aborted = |is_aborted| {
+            let pending = &mut pair.state.borrow_mut().pending[usize::from(command)];
+            pending.is_aborted = is_aborted;
+            (pending.abandoned, pending.completion)
+        };
+        if !set_aborted(true).0 {
+            set_aborted(false);
+            return;
+        }
+        let abort = AdminCommand::Abort(Abort {
+            queue: pair.id,
+            command: CommandId::new(command),
+        });
+        // Whether it came in time is of no interest: the run is over either way.
+        let _ = self
+            .submit(Ok(&self.admin), &abort.encode(CommandId::new(0)))
+            .await;
+        if let (_, Some(arrival)) = set_aborted(false) {
+            self.end_abandoned(pair, &arrival);
+        }
     }
 
     async fn create(&self, command: &'static str, create: AdminCommand) -> Result<(), Error> {
@@ -193,6 +232,7 @@ impl Driver {
             memory: &self.memory,
             left: &self.left,
             has_data: entry.data_pointer != [0; 16],
+            is_run: entry.opcode == opcode::EXECUTE_PROGRAM && pair.id.get() > 0,
             id: Some(id),
         };
         let begin = self.sim.now();
@@ -271,7 +311,7 @@ impl Driver {
     #[inline]
     fn deliver(&self, pair: &QueuePair, arrival: Arrival) {
         let id = arrival.entry.command_id.get();
-        let state = &mut *pair.state.borrow_mut();
+        let mut state = pair.state.borrow_mut();
         let Some(pending) = state.pending.get_mut(usize::from(id)) else {
             return;
         };
@@ -279,21 +319,28 @@ impl Driver {
         if std::mem::take(&mut pending.holds_memory) {
             self.memory.borrow_mut().let_go();
         }
-        if pending.abandoned {
-            self.left.count.set(self.left.count.get() - 1);
-            if self.left.count.get() == 0 {
-                let waiting = self.left.waiting.take();
-                waiting
-                    .into_iter()
-                    .for_each(|task| self.sim.wake_at(arrival.at, task));
-            }
-            let controller = self.controller();
-            let is_newest = pair.consume(state, id, &arrival);
-            if let (Ok(controller), true) = (controller, is_newest) {
-                controller.ring_completion(pair.id, arrival.head);
-            }
-        } else {
+        if !pending.abandoned {
             self.sim.wake_at(arrival.at, pending.waiter);
+        } else if !pending.is_aborted {
+            drop(state);
+            self.end_abandoned(pair, &arrival);
+        }
+    }
+
+    /// A command that nobody awaits any more is over.
+    fn end_abandoned(&self, pair: &QueuePair, arrival: &Arrival) {
+        self.left.count.set(self.left.count.get() - 1);
+        if self.left.count.get() == 0 {
+            let waiting = self.left.waiting.take();
+            let at = arrival.at.max(self.sim.now());
+            waiting
+                .into_iter()
+                .for_each(|task| self.sim.wake_at(at, task));
+        }
+        let id = arrival.entry.command_id.get();
+        let is_newest = pair.consume(&mut pair.state.borrow_mut(), id, arrival);
+        if let (Ok(controller), true) = (self.controller(), is_newest) {
+            controller.ring_completion(pair.id, arrival.head);
         }
     }
 }

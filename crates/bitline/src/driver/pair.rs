@@ -16,6 +16,8 @@ pub(super) struct Pending {
     pub(super) completion: Option<Arrival>,
     /// Nobody awaits it any more: its identifier goes back when it completes.
     pub(super) abandoned: bool,
+    /// An Abort of it is under way, which must not meet another command of its identifier.
+    pub(super) is_aborted: bool,
     /// It is abandoned and the drive may still write to its data, so freed memory is held.
     pub(super) holds_memory: bool,
 }
@@ -84,6 +86,7 @@ impl QueuePair {
                         waiter: TaskId::NONE,
                         completion: None,
                         abandoned: false,
+                        is_aborted: false,
                         holds_memory: false,
                     };
                     entries as usize - 1

@@ -7,7 +7,7 @@ use nvme::task::{
 };
 use nvme::{RegionId, Status};
 
-use super::{Program, TaskRun};
+use super::{Program, TaskFile, TaskRun};
 use crate::driver::Queue;
 use crate::error::Error;
 use crate::host_end::{Absent, DriveVolume, Host, Using};
@@ -107,7 +107,17 @@ impl Host {
     /// # Errors
     /// As [`super::Tasks::run`].
     pub async fn run_program(&self, program: &Program, run: &TaskRun) -> Result<Outcome, Error> {
-        let (used, using) = self.use_objects(run).await?;
+        let (used, _using) = self.use_objects(run).await?;
+        self.run_over(&used, program, run).await
+    }
+
+    /// Runs a program over objects, which stay where they are meanwhile.
+    async fn run_over(
+        &self,
+        used: &Used,
+        program: &Program,
+        run: &TaskRun,
+    ) -> Result<Outcome, Error> {
         let files = used.files.iter().zip(&run.files);
         let files = files.map(|(object, file)| file_of(object, file.writable));
         let request = Request {
@@ -116,12 +126,12 @@ impl Host {
             retries: run.retries,
             limits: self.limits_of(&run.limits).await?,
             files: files.collect(),
-            stores: used.stores,
+            stores: used.stores.clone(),
             arguments: run.arguments.clone(),
         };
-        let outcome = self.task_device().run(program.index, &request).await;
-        drop(using);
-        Ok(outcome?)
+        let mut outcome = self.task_device().run(program.index, &request).await?;
+        outcome.reason = named(&outcome.reason, &run.files);
+        Ok(outcome)
     }
 
     /// As [`super::Tasks::run_module`].
@@ -129,17 +139,19 @@ impl Host {
     /// # Errors
     /// As [`super::Tasks::run_module`].
     pub async fn run_module(&self, module: &[u8], run: &TaskRun) -> Result<Outcome, Error> {
+        // Before it is loaded: whoever comes later to change what it works on waits.
+        let (used, _using) = self.use_objects(run).await?;
         let digest = ProgramRecord::digest_of(module);
         let known = self.programs.active.borrow().get(&digest).copied();
         if let Some(program) = known {
-            let outcome = self.run_program(&program, run).await;
+            let outcome = self.run_over(&used, &program, run).await;
             match outcome {
                 Err(Error::Host(host::Error::Status(error))) if is_gone(error.status) => {}
                 other => return other,
             }
         }
         let program = self.load_program(module, Loading::default()).await?;
-        self.run_program(&program, run).await
+        self.run_over(&used, &program, run).await
     }
 
     /// The objects of a run, which stay where they are until the second of both is dropped. All are taken at once, so that
@@ -243,6 +255,16 @@ fn store_of(volume: &DriveVolume, name: &str) -> Result<(Object, RegionId), Volu
     let field = store.names.get(number).ok_or_else(|| not_found(name))?;
     let region = field.region;
     Ok((object, region))
+}
+
+/// A reason that ends with a file of the run, which only the host can call by its name.
+fn named(reason: &str, files: &[TaskFile]) -> String {
+    let number = reason.rsplit_once(" of file ").map(|(_, number)| number);
+    let file = number.and_then(|number| files.get(number.parse::<usize>().ok()?));
+    match file {
+        Some(file) => format!("{reason} ({:?})", file.name),
+        None => reason.to_owned(),
+    }
 }
 
 /// Whether a program is not there any more, or not ready to run.

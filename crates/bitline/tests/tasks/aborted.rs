@@ -1,6 +1,7 @@
 //! Runs whose command is aborted (NVMe Base 2.1, 5.1.1).
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::ops::ControlFlow;
 use std::rc::Rc;
 
 use bitline::inside::InsideHost;
@@ -147,4 +148,41 @@ fn an_abort_at_any_event_is_told_truly() {
         committed += u32::from(!was_aborted);
     }
     assert!(aborted > 5 && committed > 5, "{aborted} and {committed}");
+}
+
+/// Whoever breaks a call off, as Ctrl-C does, has its run aborted: what comes next does not wait for the end of it.
+#[test]
+fn a_run_that_nobody_awaits_any_more_is_aborted() {
+    let looks = Rc::new(Cell::new(u64::MAX));
+    let shared = looks.clone();
+    let watch = Rc::new(move || {
+        shared.set(shared.get() - 1);
+        match shared.get() {
+            0 => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        }
+    });
+    let mut drive = Drive::open_watched(crate::config(&[]), None, watch).expect("a drive");
+    write_file(&mut drive, "number", &[7; 8]);
+    let spin = drive
+        .tasks()
+        .load(&write_and_spin(), Loading::default())
+        .expect("room");
+    for _ in 0..3 {
+        looks.set(40);
+        let run = TaskRun::of(vec![TaskFile::write("number")]).limits(long());
+        let before = drive.now();
+        let broken_off = drive.tasks().run(&spin, &run);
+        assert!(matches!(broken_off, Err(bitline::Error::Interrupted)));
+        looks.set(u64::MAX);
+        assert_eq!(first_number(&mut drive, "number"), 0x0707_0707_0707_0707);
+        // Its cycles would take seconds.
+        let taken = drive.now().since(before);
+        assert!(taken < sim::Span::from_us(400_000), "{taken:?}");
+    }
+    let told = drive.statistics().expect("power").tx;
+    assert_eq!((told.begun, told.rolled_back), (3, 3));
+    let run = TaskRun::of(vec![TaskFile::write("number")]);
+    let outcome = drive.tasks().run_module(&count(), &run).expect("begun");
+    assert_eq!(outcome.ended, Ended::Committed);
 }

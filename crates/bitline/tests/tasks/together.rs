@@ -121,6 +121,20 @@ fn commits_at_the_same_time_share_a_page_of_the_journal() {
     assert!(together <= 11, "{together} pages for 16 commits");
 }
 
+/// Also where its module is still to be loaded.
+#[test]
+fn objects_stay_where_they_are_for_a_run_that_loads_its_module_first() {
+    let mut drive = drive(&[]);
+    write_file(&mut drive, "number", &[0; 8]);
+    let run = TaskRun::of(vec![TaskFile::write("number")]);
+    let module = count();
+    let pending = drive.submit(async move |host| host.run_module(&module, &run).await);
+    let pending = pending.expect("power");
+    drive.volume().remove("number").expect("it is there");
+    assert!(pending.is_finished(), "the change did not wait");
+    assert_eq!(ended(&mut drive, &pending).ended, Ended::Committed);
+}
+
 /// Who removes, replaces or cuts what a run works on waits until the run is over: it writes to nobody else's blocks.
 #[test]
 fn objects_stay_where_they_are_while_a_run_works_on_them() {

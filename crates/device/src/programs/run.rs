@@ -147,7 +147,8 @@ impl Programs {
         loop {
             let attempt = self.attempt(stops, id, program, asked, limits, origin);
             let mut attempt = attempt.await;
-            attempt.attempts = outcome.attempts + 1;
+            let begun = attempt.ended != Ended::Rejected;
+            attempt.attempts = outcome.attempts + u32::from(begun);
             attempt.cycles += outcome.cycles;
             attempt.memory_bytes = attempt.memory_bytes.max(outcome.memory_bytes);
             outcome = attempt;

@@ -23,7 +23,8 @@
  *     }
  *
  * There are no clocks, no randomness, no standard input and output, no file names. libc's pure functions
- * (string.h, stdlib.h's qsort and malloc, math.h) are there; printf is not: see isc_log.
+ * (string.h, stdlib.h's qsort, malloc and strtol, math.h) are there. What a locale or a file system is needed for is not:
+ * printf and snprintf (see isc_log), sscanf, strtod and atof (a decimal number is strtoll of both sides of its point).
  */
 #ifndef BITLINE_ISC_H
 #define BITLINE_ISC_H
@@ -99,12 +100,12 @@ static inline int isc_file_count(void) { return isc_import_file_count(); }
 /* Bytes of a file, or -ISC_EBADF. It does not change while the task runs. */
 static inline int64_t isc_file_size(int file) { return isc_import_file_size(file); }
 
-/* Reads at `offset`. Gives the bytes read: fewer at the file's end, 0 beyond it. -ISC_EBADF. */
+/* Reads at `offset`. Gives the bytes read: fewer at the file's end, 0 beyond it. -ISC_EBADF, or -ISC_EINVAL for a negative offset. */
 static inline int64_t isc_pread(int file, void *to, size_t bytes, int64_t offset) {
   return isc_import_file_read(file, to, (int32_t)bytes, offset);
 }
 
-/* Writes at `offset`, which nobody else sees before the commit. Gives `bytes`, or -ISC_EBADF, -ISC_EACCES, or
+/* Writes at `offset`, which nobody else sees before the commit. Gives `bytes`, or -ISC_EBADF, -ISC_EACCES, -ISC_EINVAL, or
  * -ISC_EFBIG where the range is not within the file's registered size (then nothing is written). */
 static inline int64_t isc_pwrite(int file, const void *from, size_t bytes, int64_t offset) {
   return isc_import_file_write(file, from, (int32_t)bytes, offset);
@@ -274,50 +275,147 @@ static inline char *isc_digits(uint64_t number, unsigned base, char *end) {
   return end;
 }
 
-/* Adds a line of text, as printf would make it, and a line feed. Understood: %d %i %u %x %c %s %% and their l, ll, z
- * forms, without widths; other directives stay as they are written. Longer lines are cut at 255 bytes. */
+/* A line of the log while it is made. Only for isc_log. */
+typedef struct {
+  char *end, *last;
+} isc_line;
+
+static inline void isc_line_add(isc_line *line, const char *from, size_t bytes) {
+  for (; bytes > 0 && line->end < line->last; bytes--) *line->end++ = *from++;
+}
+
+/* Digits of a number before and behind its point, at most 9 of the latter, with a power of ten where it is large. Gives where
+ * they begin; they end with `end`. */
+__attribute__((unused)) static char *isc_decimals(double number, int precision, char *end) {
+  if (number != number) return (char *)__builtin_memcpy(end - 3, "nan", 3);
+  if (number > 1.7976931348623157e308) return (char *)__builtin_memcpy(end - 3, "inf", 3);
+  unsigned power = 0;
+  while (number >= 1e18) number /= 10, power++;
+  if (power > 0) {
+    while (number >= 10) number /= 10, power++;
+    end = isc_digits(power, 10, end);
+    *--end = '+', *--end = 'e';
+  }
+  uint64_t whole = (uint64_t)number, scale = 1;
+  for (int digits = 0; digits < precision; digits++) scale *= 10;
+  uint64_t rest = (uint64_t)((number - (double)whole) * (double)scale + 0.5);
+  if (rest >= scale) rest -= scale, whole++;
+  for (int digits = 0; digits < precision; digits++, rest /= 10) *--end = (char)('0' + rest % 10);
+  if (precision > 0) *--end = '.';
+  return isc_digits(whole, 10, end);
+}
+
+/* Adds a line of text, as printf would make it, and a line feed. Understood: %d %i %u %x %X %o %p %c %s %f %% with widths,
+ * precisions, the flags - and 0, and lengths; %e, %g and %a are written as %f. Decimals are at most 9, the last rounded. Longer
+ * lines are cut at 255 bytes. */
 __attribute__((format(printf, 1, 2), unused)) static int isc_log(const char *format, ...) {
-  char line[256], digits[24], *const last = line + sizeof line - 1, *end = line;
+  char text[256], digits[80], *const digits_end = digits + sizeof digits;
+  isc_line line = {text, text + sizeof text - 1};
   va_list values;
   va_start(values, format);
-  for (const char *at = format; *at && end < last; at++) {
+  for (const char *at = format; *at; at++) {
     if (*at != '%') {
-      *end++ = *at;
+      isc_line_add(&line, at, 1);
       continue;
     }
-    const char *directive = at++;
-    int is_wide = 0;
-    for (; *at == 'l' || *at == 'z'; at++) is_wide += *at == 'l';
-    const char *from = digits + sizeof digits, *until = from;
-    if (*at == 's') {
-      for (from = until = va_arg(values, const char *); *until;) until++;
-    } else if (*at == 'c') {
-      digits[0] = (char)va_arg(values, int);
-      from = digits, until = digits + 1;
-    } else if (*at == 'd' || *at == 'i') {
-      int64_t number = is_wide > 1 ? va_arg(values, long long) : va_arg(values, long);
-      char *first = isc_digits(number < 0 ? -(uint64_t)number : (uint64_t)number, 10, digits + sizeof digits);
-      if (number < 0) *--first = '-';
-      from = first;
-    } else if (*at == 'u' || *at == 'x') {
-      uint64_t number = is_wide > 1 ? va_arg(values, unsigned long long) : va_arg(values, unsigned long);
-      from = isc_digits(number, *at == 'x' ? 16 : 10, digits + sizeof digits);
-    } else if (*at == '%') {
-      from = at, until = at + 1;
-    } else {
-      from = directive, until = at + (*at != 0);
-      if (!*at) at--;
+    const char *const directive = at++;
+    int is_left = 0, is_zero = 0, width = 0, precision = -1, is_wide = 0, is_negative = 0, is_number = 1;
+    for (; *at == '-' || *at == '+' || *at == ' ' || *at == '#' || *at == '0'; at++) {
+      is_left |= *at == '-';
+      is_zero |= *at == '0';
     }
-    while (from < until && end < last) *end++ = *from++;
+    if (*at == '*') width = va_arg(values, int), at++;
+    for (; *at >= '0' && *at <= '9'; at++) width = width * 10 + *at - '0';
+    if (width < 0) width = -width, is_left = 1;
+    if (*at == '.') {
+      precision = 0, at++;
+      if (*at == '*') precision = va_arg(values, int), at++;
+      for (; *at >= '0' && *at <= '9'; at++) precision = precision * 10 + *at - '0';
+    }
+    for (; *at == 'h' || *at == 'l' || *at == 'z' || *at == 't' || *at == 'j'; at++)
+      is_wide += *at == 'j' ? 2 : *at == 'l';
+    const char *from = digits_end, *until = digits_end;
+    switch (*at) {
+      case 's':
+        is_number = 0;
+        from = until = va_arg(values, const char *);
+        while ((precision < 0 || until - from < precision) && *until) until++;
+        break;
+      case 'c':
+        is_number = 0;
+        digits[0] = (char)va_arg(values, int);
+        from = digits, until = digits + 1;
+        break;
+      case 'd':
+      case 'i': {
+        int64_t number = is_wide > 1 ? va_arg(values, long long) : va_arg(values, long);
+        is_negative = number < 0;
+        from = isc_digits(is_negative ? -(uint64_t)number : (uint64_t)number, 10, digits_end);
+        break;
+      }
+      case 'u':
+      case 'x':
+      case 'X':
+      case 'o':
+      case 'p': {
+        uint64_t number = is_wide > 1 ? va_arg(values, unsigned long long) : va_arg(values, unsigned long);
+        char *first = isc_digits(number, *at == 'u' ? 10 : *at == 'o' ? 8 : 16, digits_end);
+        for (char *digit = first; *at == 'X' && digit < digits_end; digit++) *digit -= *digit >= 'a' ? 'a' - 'A' : 0;
+        from = first;
+        break;
+      }
+      case 'f':
+      case 'F':
+      case 'e':
+      case 'E':
+      case 'g':
+      case 'G':
+      case 'a':
+      case 'A': {
+        double number = va_arg(values, double);
+        is_negative = number < 0;
+        from = isc_decimals(is_negative ? -number : number, precision < 0 ? 6 : precision < 9 ? precision : 9, digits_end);
+        break;
+      }
+      case '%':
+        is_number = 0;
+        from = at, until = at + 1;
+        break;
+      default:
+        is_number = 0;
+        from = directive, until = at + (*at != 0);
+        if (!*at) at--;
+    }
+    int fill = width - (int)(until - from) - is_negative;
+    for (; fill > 0 && !is_left && !(is_zero && is_number); fill--) isc_line_add(&line, " ", 1);
+    if (is_negative) isc_line_add(&line, "-", 1);
+    for (; fill > 0 && !is_left; fill--) isc_line_add(&line, "0", 1);
+    isc_line_add(&line, from, (size_t)(until - from));
+    for (; fill > 0; fill--) isc_line_add(&line, " ", 1);
   }
   va_end(values);
-  *end++ = '\n';
-  return isc_log_text(line, (size_t)(end - line));
+  *line.end++ = '\n';
+  return isc_log_text(text, (size_t)(line.end - text));
+}
+
+/* What an error says. */
+__attribute__((unused)) static const char *isc_error_name(int64_t error) {
+  switch (error) {
+    case -ISC_ENOENT: return "ENOENT, no such name";
+    case -ISC_EBADF: return "EBADF, no file or store of this number is registered";
+    case -ISC_EAGAIN: return "EAGAIN, as many calls or bytes are under way as may be";
+    case -ISC_EACCES: return "EACCES, the file is registered for reading only";
+    case -ISC_EINVAL: return "EINVAL, an argument that cannot be";
+    case -ISC_EFBIG: return "EFBIG, beyond the file's registered size";
+    case -ISC_ENOSPC: return "ENOSPC, the return value or the log is full";
+    case -ISC_ENOSYS: return "ENOSYS, the drive does not offer this call to this task";
+    default: return "no error of the drive";
+  }
 }
 
 /* Logs which step failed with which error; gives what isc_task should return then, the error as a positive number. */
 __attribute__((unused)) static int isc_failed(const char *step, int64_t error) {
-  isc_log("%s: error %lld", step, (long long)-error);
+  isc_log("%s: error %lld (%s)", step, (long long)-error, isc_error_name(error));
   return error < 0 ? (int)-error : 1;
 }
 

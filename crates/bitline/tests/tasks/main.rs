@@ -14,6 +14,7 @@ mod power;
 #[path = "../support/random.rs"]
 mod random;
 mod running;
+mod streams;
 mod together;
 mod vectors;
 

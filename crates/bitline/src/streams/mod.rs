@@ -122,7 +122,7 @@ impl Streams<'_> {
     /// [`Error::Stream`] if the stream has failed, with what became of it; [`Error::StaleStream`] if an object of its was removed,
     /// moved or resized meanwhile, and it is closed.
     pub fn read(&mut self, stream: &mut Stream, bytes: u64) -> Result<Vec<u8>, Error> {
-        let mut inside = stream.clone_for_call();
+        let mut inside = stream.clone();
         self.run_host(|host| async move { host.read_stream(&mut inside, bytes).await })
     }
 
@@ -131,7 +131,7 @@ impl Streams<'_> {
     /// # Errors
     /// As [`Streams::read`]; Command Sequence Error where its input is a file.
     pub fn write(&mut self, stream: &mut Stream, data: &[u8]) -> Result<(), Error> {
-        let (mut inside, data) = (stream.clone_for_call(), data.to_vec());
+        let (mut inside, data) = (stream.clone(), data.to_vec());
         self.run_host(|host| async move { host.write_stream(&mut inside, &data, false).await })
     }
 
@@ -140,7 +140,7 @@ impl Streams<'_> {
     /// # Errors
     /// As [`Streams::write`].
     pub fn finish(&mut self, stream: &mut Stream) -> Result<(), Error> {
-        let mut inside = stream.clone_for_call();
+        let mut inside = stream.clone();
         self.run_host(|host| async move { host.write_stream(&mut inside, &[], true).await })
     }
 
@@ -149,7 +149,7 @@ impl Streams<'_> {
     /// # Errors
     /// As [`Streams::read`].
     pub fn outcome(&mut self, stream: &mut Stream) -> Result<Outcome, Error> {
-        let mut inside = stream.clone_for_call();
+        let mut inside = stream.clone();
         self.run_host(|host| async move { host.stream_outcome(&mut inside).await })
     }
 

@@ -16,7 +16,8 @@ use crate::host_end::{Host, Program};
 /// The most bytes that are asked for with one command.
 const BYTES_PER_COMMAND: u64 = 1 << 20;
 
-/// A stream that is open. Dropping it closes it, as soon as time passes.
+/// A stream that is open. Dropping the last copy of it closes it, as soon as time passes.
+#[derive(Clone)]
 pub struct Stream(Rc<Opened>);
 
 struct Opened {
@@ -33,11 +34,6 @@ struct Opened {
 }
 
 impl Stream {
-    /// The same, for a call that is under way.
-    pub(super) fn clone_for_call(&self) -> Stream {
-        Stream(self.0.clone())
-    }
-
     /// Its number in the drive.
     pub fn number(&self) -> u32 {
         self.0.number
@@ -200,7 +196,7 @@ impl Host {
         self.check_life(stream)?;
         for (name, object) in &stream.0.objects {
             if self.object_now(name).await?.as_ref() != Some(object) {
-                self.close_stream(stream.clone_for_call()).await?;
+                self.close_stream(stream.clone()).await?;
                 return Err(Error::StaleStream(name.clone()));
             }
         }

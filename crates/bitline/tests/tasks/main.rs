@@ -15,6 +15,7 @@ mod power;
 mod random;
 mod running;
 mod streams;
+mod streams_end;
 mod together;
 mod vectors;
 

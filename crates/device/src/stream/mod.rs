@@ -2,7 +2,7 @@
 //! the host sends, on its way into a file.
 //!
 //! `input` has pieces on their way to the elements, `element` is an instance of the task that takes them and emits, `output` brings what
-//! was emitted into order; `pipeline` has the stages overlap, and ends them. All of it is one transaction, which sees the file as
+//! was emitted into order; `stages` has reading, computing and writing overlap, and ends them. All of it is one transaction, which sees the file as
 //! it was when the stream was opened: who changes it meanwhile does not change the stream.
 
 mod config;
@@ -10,8 +10,7 @@ mod element;
 mod input;
 mod output;
 mod pipeline;
-#[cfg(test)]
-mod tests;
+mod stages;
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -30,7 +29,8 @@ use crate::schedule::Origin;
 use crate::task::{Data, Tasks};
 use crate::tx::Transactions;
 pub use config::StreamConfig;
-use pipeline::{Ends, Pipeline, Stages, whole};
+use pipeline::{Ends, Pipeline, whole};
+use stages::{Parts, Stages};
 
 /// What names a stream: its namespace, and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -244,7 +244,7 @@ impl Streams {
         };
         let stages = Stages::new(
             &self.sim,
-            pipeline::Parts {
+            Parts {
                 tasks: self.tasks.clone(),
                 pipeline: stream.pipeline.clone(),
                 transaction: transaction.clone(),

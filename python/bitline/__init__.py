@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     )
     from bitline.statistics import EnergyEntry, Served, Statistics, TenantEntry
     from bitline.symbols import Formula
+    from bitline.streams import Stream, StreamError, Streams
     from bitline.tasks import Program, TaskLimits, TaskResult, Tasks
     from bitline.timeline import Timeline
     from bitline.tracing import Tracing
@@ -84,6 +85,7 @@ _HOMES = {
     "WorkloadInterval",
     "statistics": "EnergyEntry Served Statistics TenantEntry",
     "symbols": "Formula",
+    "streams": "Stream StreamError Streams",
     "tasks": "Program TaskLimits TaskResult Tasks",
     "timeline": "Timeline",
     "tracing": "Tracing",

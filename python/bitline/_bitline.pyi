@@ -252,6 +252,48 @@ class Tasks:
         """As `run_on_host`, which goes on."""
 
 @final
+class Streams:
+    """The streams of a drive.
+
+    What runs is a program or a module, over files, stores and arguments as of a run. The shape is the number of
+    the file that is the input (none: the host sends it), that of the file that takes the output (none: the host
+    fetches it), bytes of a piece and elements (0: the drive's choice), and whether output keeps the input's
+    order. A handle names a stream that is open.
+    """
+
+    def __new__(cls, drive: Drive) -> Streams: ...
+    def open(
+        self,
+        what: tuple[int, int] | bytes,
+        files: list[tuple[str, bool]],
+        stores: list[str],
+        arguments: bytes,
+        isolation: str,
+        limits: tuple[int, int, int, int, int],
+        shape: tuple[int | None, int | None, int, int, bool],
+    ) -> int:
+        """Open a stream; its handle."""
+
+    def read(
+        self, handle: int, bytes: int
+    ) -> tuple[builtins.bytes, tuple[str, int, str, builtins.bytes, str, tuple[int, int, int, int]] | None]:
+        """Read what comes next, and tell what became of a stream that has failed."""
+
+    def write(
+        self, handle: int, data: bytes, end: bool
+    ) -> tuple[str, int, str, bytes, str, tuple[int, int, int, int]] | None:
+        """Send what a stream is to take next, and whether no more will come; what became of one that has failed."""
+
+    def outcome(self, handle: int) -> tuple[str, int, str, bytes, str, tuple[int, int, int, int]]:
+        """What became of a stream, once it is over."""
+
+    def forget(self, handle: int) -> None:
+        """Let a stream that nobody has any more be closed, as soon as time passes."""
+
+    def close(self, handle: int) -> None:
+        """Close a stream."""
+
+@final
 class Volume:
     """The named objects of a drive. Extents are runs of logical blocks: first and number.
 

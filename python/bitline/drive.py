@@ -29,6 +29,7 @@ from bitline.media import Media
 from bitline.pending import Pending
 from bitline.report import Report
 from bitline.statistics import Statistics
+from bitline.streams import Streams
 from bitline.tasks import Tasks
 from bitline.tracing import Tracing
 from bitline.units import Duration
@@ -74,6 +75,7 @@ class Drive:
         self._native = native
         self._volume = _bitline.Volume(native)
         self._tasks = _bitline.Tasks(native)
+        self._streams = _bitline.Streams(native)
         self._config = native.config()
         self._searches: Searches | None = None
         self._is_closed = False
@@ -383,6 +385,11 @@ class Drive:
     def tasks(self) -> Tasks:
         """Programs that the drive runs by itself over objects of its volume, each run a transaction."""
         return Tasks(self)
+
+    @property
+    def streams(self) -> Streams:
+        """Objects of its volume as tasks of the drive make them, read while they are being made."""
+        return Streams(self)
 
     def _needs_data(self, otherwise: str, time_with: str) -> None:
         if tomllib.loads(self.config)["data"]["storage"] == "none":

@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from bitline.arguments import DWORD_MAX, NUMBER_MAX, PathLike, is_unicode, whole_number
 from bitline.errors import UsageError
@@ -185,9 +185,9 @@ class Tasks:
         """
         limits = (memory, cycles, log_size, value_size, tickets)
         if _is_on_host(where, task, stores, isolation, serializable, retries):
-            return _result(self._native.run_on_host(*_host_request(task, files, args, limits)))
+            return task_result(self._native.run_on_host(*_host_request(task, files, args, limits)))
         request = _request(task, files, stores, args, isolation, serializable, retries, limits)
-        return _result(self._native.run(*request))
+        return task_result(self._native.run(*request))
 
     def submit(
         self,
@@ -216,9 +216,9 @@ class Tasks:
         limits = (memory, cycles, log_size, value_size, tickets)
         if _is_on_host(where, task, stores, isolation, serializable, retries):
             pending = self._native.submit_on_host(*_host_request(task, files, args, limits))
-            return Pending(pending, _result)
+            return Pending(pending, task_result)
         request = _request(task, files, stores, args, isolation, serializable, retries, limits)
-        return Pending(self._native.submit(*request), _result)
+        return Pending(self._native.submit(*request), task_result)
 
     def load(self, module: "PathLike | bytes", *, persistent: bool = False) -> Program:
         """Load a module and make it ready to run; one that the drive has already is not loaded again.
@@ -317,6 +317,21 @@ def _request(
     return what, used, looked_up, _arguments(args), isolation, attempts, _limits(limits)
 
 
+def stream_request(
+    task: "PathLike | bytes | Program",
+    files: "Mapping[str, Mode]",
+    stores: "Sequence[str]",
+    args: bytes,
+    isolation: str,
+    limits: tuple[int, int, int, int, int],
+) -> tuple[Any, ...]:
+    """What a stream is asked to run, for the extension: as a run, but for retries, of which it has none."""
+    what, used, looked_up, given, isolation, _, allowed = _request(
+        task, files, stores, args, cast("Isolation", isolation), False, 0, limits
+    )
+    return what, used, looked_up, given, isolation, allowed
+
+
 def _host_request(
     module: "PathLike | bytes | Program",
     files: "Mapping[str, Mode] | None",
@@ -370,7 +385,8 @@ def _writes(name: str, mode: str) -> bool:
     return _WRITES[mode]
 
 
-def _result(row: "tuple[Any, int, str, bytes, str, tuple[int, int, int, int]]") -> TaskResult:
+def task_result(row: "tuple[Any, int, str, bytes, str, tuple[int, int, int, int]]") -> TaskResult:
+    """What became of a run, as the extension tells it."""
     status, code, reason, value, log, (cycles, memory, attempts, nanoseconds) = row
     return TaskResult(
         status=status,

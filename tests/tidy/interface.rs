@@ -48,6 +48,7 @@ const CLOSED: &[(&str, &str)] = &[
         "the classes of instructions, each of which costs something",
     ),
     ("Loading", "written as a literal, the rest by default"),
+    ("Shape", "written as a literal, the rest by default"),
     ("Flow", "written as a literal, the rest by default"),
     ("Replay", "written as a literal, the rest by default"),
     ("Queries", "written as a literal, the rest by default"),

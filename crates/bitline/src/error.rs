@@ -92,6 +92,14 @@ pub enum Error {
     /// The power was cut before what was submitted had ended.
     #[error("the power was cut before this had ended: whether the drive did it is not known")]
     PowerLost,
+    /// A stream has failed.
+    #[error("the stream {}: {}", .0.ended.name(), .0.reason)]
+    Stream(Box<nvme::task::Outcome>),
+    /// What a stream works on is not what it was when it was opened.
+    #[error(
+        "{0:?} was removed, replaced, moved or resized since the stream was opened, which is closed now: open it again"
+    )]
+    StaleStream(String),
     /// Something that was submitted cannot be waited for.
     #[error("there is nothing to wait for: {0}")]
     Pending(&'static str),

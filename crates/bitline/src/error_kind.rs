@@ -50,6 +50,8 @@ impl Error {
             Error::NoPower | Error::PowerLost => ErrorKind::Power,
             Error::Interrupted => ErrorKind::Interrupted,
             Error::Task(_)
+            | Error::Stream(_)
+            | Error::StaleStream(_)
             | Error::Bits(_)
             | Error::Search(_)
             | Error::KeyValue(_)

@@ -38,6 +38,7 @@ mod request_kind;
 mod search;
 mod sentences;
 mod statistics;
+mod streams;
 mod tasks;
 mod traced;
 mod traces;
@@ -70,6 +71,7 @@ pub use pending::{Finished, Pending};
 pub use platforms::{EstimateReport, EstimatedEnergy, Platform};
 pub use search::{NameTerm, Returns, Search, StoreInfo};
 pub use statistics::{EnergyEntry, LatencyEntry, Statistics, TenantEntry};
+pub use streams::{Stream, StreamRun, StreamShape, Streams};
 pub use tasks::{Program, TaskFile, TaskRun, Tasks};
 pub use volume::{
     Array, Content, Extent, Group, GroupInfo, Kind, Move, Object, ObjectId, Rows, Usage, Vector,

@@ -1,6 +1,6 @@
 //! What a trace tells of a command: its name and arguments, from its entry and completion.
 
-use nvme::command::{BitsCommand, BlockRange, CommandSet, Engine, Row, row};
+use nvme::command::{BitsCommand, BlockRange, CommandSet, Engine, Row, StreamCommand, row};
 use nvme::{
     Command, CompletionEntry, DataPointer, IoCommand, QueueId, SearchCommand, SubmissionEntry,
 };
@@ -20,6 +20,7 @@ static VECTOR_BITS: Key = Key::one("vector_bits");
 static SEARCH_REGION: Key = Key::one("search_region");
 static RECORDS: Key = Key::one("records");
 static PROGRAM: Key = Key::one("program");
+static STREAM: Key = Key::one("stream");
 static STATUS: Key = Key::one("status");
 
 /// A command that is complete.
@@ -105,8 +106,22 @@ fn tell(command: &IoCommand, args: &mut Args) {
         IoCommand::Execute(execute) => {
             args.number(&PROGRAM, execute.program);
         }
+        IoCommand::Stream(stream) => tell_stream(stream, args),
         IoCommand::Flush { .. } => {}
     }
+}
+
+fn tell_stream(stream: &StreamCommand, args: &mut Args) {
+    let number = match stream {
+        StreamCommand::Open(open) => {
+            args.number(&PROGRAM, open.program);
+            return;
+        }
+        StreamCommand::Read(read) => read.stream,
+        StreamCommand::Write(write) => write.stream,
+        StreamCommand::Close(close) => close.stream,
+    };
+    args.number(&STREAM, number);
 }
 
 fn tell_search(search: &SearchCommand, args: &mut Args) {

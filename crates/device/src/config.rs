@@ -22,6 +22,7 @@ use crate::memory::{
 };
 use crate::schedule::{ScheduleConfig, ScheduleConfigError};
 use crate::search::SearchConfig;
+use crate::stream::StreamConfig;
 use crate::task::TaskConfig;
 use crate::tx::TxConfig;
 
@@ -61,6 +62,8 @@ pub struct DeviceConfig {
     pub task: TaskConfig,
     /// Transactions over files.
     pub tx: TxConfig,
+    /// Streams.
+    pub stream: StreamConfig,
     /// Flash that fails.
     pub faults: FaultConfig,
 }
@@ -98,6 +101,8 @@ struct Sections {
     task: TaskConfig,
     /// Transactions over files.
     tx: TxConfig,
+    /// Streams.
+    stream: StreamConfig,
     /// Flash that fails.
     faults: FaultConfig,
     /// What a drive does only to imitate a simulator.
@@ -140,6 +145,7 @@ impl From<Sections> for DeviceConfig {
             search: sections.search,
             task: sections.task,
             tx: sections.tx,
+            stream: sections.stream,
             faults: sections.faults,
         }
     }
@@ -164,6 +170,7 @@ impl From<DeviceConfig> for Sections {
             search: config.search,
             task: config.task,
             tx: config.tx,
+            stream: config.stream,
             faults: config.faults,
         }
     }
@@ -222,6 +229,9 @@ pub enum ConfigError {
     /// Transactions.
     #[error("tx.{0}")]
     Tx(OutOfRange),
+    /// Streams.
+    #[error("stream.{0}")]
+    Stream(OutOfRange),
     /// What imitates a simulator.
     #[error("compatibility.command_phases.{0}")]
     Compatibility(OutOfRange),
@@ -270,6 +280,7 @@ impl DeviceConfig {
         let unit = self.ftl.unit(geometry);
         self.cache.validate(unit)?;
         self.tx.validate(unit).map_err(ConfigError::Tx)?;
+        self.stream.validate().map_err(ConfigError::Stream)?;
         self.faults.validate().map_err(ConfigError::Faults)?;
         let claims = self.claims();
         let need = Need::of(&claims, self.means());
@@ -323,6 +334,7 @@ impl DeviceConfig {
             link_table: self.search.link_table_bytes,
             tasks: self.task.dram_bytes,
             tx: self.tx.dram_bytes(),
+            streams: self.stream.buffer_bytes,
         };
         quotas.lay_out(&self.dram)
     }

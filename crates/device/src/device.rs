@@ -24,6 +24,7 @@ use crate::port::{HostPort, HostTransfer};
 use crate::programs::Programs;
 use crate::schedule::Schedule;
 use crate::search::Search;
+use crate::stream::Streams;
 use crate::task::Tasks;
 use crate::tenants;
 use crate::tx::Transactions;
@@ -51,6 +52,8 @@ pub struct Device {
     pub tasks: Rc<Tasks>,
     /// Transactions over files.
     pub tx: Rc<Transactions>,
+    /// Streams.
+    pub streams: Rc<Streams>,
     /// The flash back end.
     pub schedule: Rc<Schedule>,
     /// The channels.
@@ -133,6 +136,12 @@ impl Device {
             (tasks.clone(), tx.clone()),
         );
         parts.serve(programs.clone());
+        let streams = Streams::power_up(
+            &backend,
+            &config.stream,
+            (programs.clone(), tasks.clone(), tx.clone()),
+        );
+        parts.serve(streams.clone());
         let controller = Controller::power_up(
             &backend,
             &config.frontend,
@@ -141,6 +150,7 @@ impl Device {
                 bits.clone(),
                 search.clone(),
                 programs.clone(),
+                streams.clone(),
             ),
             host,
             admin,
@@ -155,6 +165,7 @@ impl Device {
             search,
             tasks,
             tx,
+            streams,
             channels,
             link: backend.port.link().clone(),
             dram: backend.dram,

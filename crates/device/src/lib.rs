@@ -26,6 +26,7 @@ pub mod schedule;
 pub mod search;
 mod served;
 mod slab;
+pub mod stream;
 pub mod task;
 pub mod tenants;
 pub mod tx;

@@ -10,6 +10,7 @@ mod described;
 mod error;
 pub mod identify;
 pub mod search;
+pub mod streams;
 pub mod tasks;
 mod transport;
 pub mod volume;

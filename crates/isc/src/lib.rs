@@ -19,11 +19,13 @@ extern crate alloc;
 
 mod imports;
 mod names;
+mod stream;
 
 use alloc::vec;
 use alloc::vec::Vec;
 
 pub use names::{Name, look_up, look_up_key};
+pub use stream::{emit, next_piece};
 
 /// Why a call was refused: an error's number, as Linux numbers them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

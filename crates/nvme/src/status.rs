@@ -232,6 +232,8 @@ statuses! {
     WILDCARD_NOT_STORABLE = VendorSpecific, 0x16, "Don't Care Not Storable";
     NAMES_EXCEED_BUFFER = VendorSpecific, 0x17, "Names Exceed Buffer";
     LINK_TABLE_FULL = VendorSpecific, 0x18, "Link Table Full";
+    NO_SUCH_STREAM = VendorSpecific, 0x20, "No Such Stream";
+    STREAM_LIMIT_REACHED = VendorSpecific, 0x21, "Stream Limit Reached";
 }
 
 impl fmt::Display for Status {

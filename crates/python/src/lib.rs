@@ -16,6 +16,7 @@ mod progress;
 mod rows;
 mod running;
 mod search;
+mod streams;
 mod tasks;
 mod tpch;
 mod tracing;
@@ -55,6 +56,9 @@ mod _bitline {
 
     #[pymodule_export]
     use super::search::Search;
+
+    #[pymodule_export]
+    use super::streams::Streams;
 
     #[pymodule_export]
     use super::tasks::Tasks;

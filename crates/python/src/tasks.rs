@@ -14,14 +14,14 @@ use crate::pending::{Answer, Pending};
 use crate::rows::{OutcomeRow, outcome_row};
 
 /// Bytes of memory, cycles, bytes of the log, bytes of the value, tickets; 0 is what is usual.
-type LimitsRow = (u64, u64, u32, u32, u32);
+pub(crate) type LimitsRow = (u64, u64, u32, u32, u32);
 
 /// Objects, and whether the run may write each.
-type FileRows = Vec<(String, bool)>;
+pub(crate) type FileRows = Vec<(String, bool)>;
 
 /// What is run: a program by index and identifier, or a module.
 #[derive(FromPyObject)]
-enum What {
+pub(crate) enum What {
     Program((u16, u64)),
     Module(PyBackedBytes),
 }
@@ -193,7 +193,7 @@ async fn carried_out(host: &Host, what: &What, run: &TaskRun) -> Result<Outcome,
     }
 }
 
-fn run_of(
+pub(crate) fn run_of(
     (files, stores): (FileRows, Vec<String>),
     arguments: &[u8],
     isolation: &str,

@@ -58,6 +58,19 @@ impl Uses {
         })
     }
 
+    /// Uses objects that the caller uses already, until [`Uses::end_use`].
+    pub(crate) fn begin_use(&self, numbers: &[u32]) {
+        let mut objects = self.objects.borrow_mut();
+        for number in numbers {
+            objects.entry(*number).or_default().users += 1;
+        }
+    }
+
+    /// Ends that.
+    pub(crate) fn end_use(&self, numbers: &[u32]) {
+        self.end(numbers, |count| count.users -= 1);
+    }
+
     /// Lets nobody begin to use objects.
     pub(crate) fn close(&self, numbers: Vec<u32>) -> Closing<'_> {
         let mut objects = self.objects.borrow_mut();

@@ -20,9 +20,9 @@ pub(super) const LOG_BYTES: u32 = 16 << 10;
 
 /// What a run works on.
 #[derive(Default)]
-pub(super) struct Used {
-    pub(super) files: Vec<Object>,
-    stores: Vec<RegionId>,
+pub(crate) struct Used {
+    pub(crate) files: Vec<Object>,
+    pub(crate) stores: Vec<RegionId>,
 }
 
 impl Host {
@@ -156,7 +156,7 @@ impl Host {
 
     /// The objects of a run, which stay where they are until the second of both is dropped. All are taken at once, so that
     /// nobody who has one of them waits for another.
-    pub(super) async fn use_objects(
+    pub(crate) async fn use_objects(
         &self,
         run: &TaskRun,
     ) -> Result<(Used, Option<Using<'_>>), Error> {
@@ -192,8 +192,14 @@ impl Host {
         }
     }
 
+    /// The object of a name as it is now, if there is one.
+    pub(crate) async fn object_now(&self, name: &str) -> Result<Option<Object>, Error> {
+        let look = async |volume: &mut DriveVolume| Ok(object_of(volume, name).ok());
+        Ok(self.mount.with(self, Absent::Leave, look).await?.flatten())
+    }
+
     /// The limits of a run: what it asks for, or what is usual.
-    async fn limits_of(&self, asked: &Limits) -> Result<Limits, Error> {
+    pub(crate) async fn limits_of(&self, asked: &Limits) -> Result<Limits, Error> {
         let known = *self.programs.limits.borrow();
         let most: ProgramLimits = match known {
             Some(limits) => limits,

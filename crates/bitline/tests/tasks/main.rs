@@ -14,6 +14,8 @@ mod power;
 #[path = "../support/random.rs"]
 mod random;
 mod running;
+mod streams;
+mod streams_end;
 mod together;
 mod vectors;
 

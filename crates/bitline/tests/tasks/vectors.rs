@@ -68,7 +68,7 @@ fn ones(value: &[u8]) -> u64 {
     value.iter().map(|byte| u64::from(byte.count_ones())).sum()
 }
 
-fn random(seed: u64, bytes: u64) -> Vec<u8> {
+pub(crate) fn random(seed: u64, bytes: u64) -> Vec<u8> {
     let mut random = Random::named(seed, "vectors");
     (0..bytes).map(|_| random.below(256) as u8).collect()
 }

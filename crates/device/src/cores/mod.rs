@@ -79,6 +79,15 @@ impl Cores {
         self.sim.sleep_until(done).await;
     }
 
+    /// Cores that run tasks: those for tasks alone, else the firmware's.
+    pub fn for_tasks(&self) -> u32 {
+        let config = self.cores.config();
+        match config.task_cores {
+            0 => config.firmware_cores(),
+            own => own,
+        }
+    }
+
     /// Cycles of a core in so many microseconds.
     pub fn cycles_in(&self, microseconds: u64) -> u64 {
         u64::from(self.cores.config().clock_megahertz) * microseconds

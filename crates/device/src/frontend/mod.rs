@@ -32,6 +32,7 @@ use crate::port::{Fetch, HostPort, HostTransfer};
 use crate::programs::Programs;
 use crate::search::Search;
 use crate::served::{Served, ServedFor};
+use crate::stream::Streams;
 pub use admin::HealthConfig;
 use admin::{Events, Features, Health, Sanitizing};
 pub use config::{EntryFetch, FrontendConfig, FrontendConfigError};
@@ -117,7 +118,11 @@ pub struct Controller {
     bits: Rc<Bits>,
     search: Rc<Search>,
     programs: Rc<Programs>,
+    streams: Rc<Streams>,
 }
+
+/// What commands are handed to.
+type Jobs = (Rc<Cache>, Rc<Bits>, Rc<Search>, Rc<Programs>, Rc<Streams>);
 
 impl Controller {
     /// A controller with its admin queues, and what an earlier life left on media that are not
@@ -128,7 +133,7 @@ impl Controller {
     pub async fn power_up(
         backend: &Backend,
         config: &FrontendConfig,
-        (cache, bits, search, programs): (Rc<Cache>, Rc<Bits>, Rc<Search>, Rc<Programs>),
+        (cache, bits, search, programs, streams): Jobs,
         host: HostPort,
         admin: AdminQueues,
         blank: bool,
@@ -180,6 +185,7 @@ impl Controller {
             bits,
             search,
             programs,
+            streams,
         });
         controller.take_pages_read();
         controller.resume(blank).await;

@@ -3,6 +3,7 @@
 
 mod buffers;
 mod capacitor;
+mod copier;
 mod partitions;
 mod rooms;
 
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 pub use buffers::{Buffer, BufferId, BufferSizes, Buffers};
 pub(crate) use capacitor::{Capacitor, Claim, DUMP_FAILURES, DUMP_NOTES, Means, Need, Rates, Work};
 pub use capacitor::{CapacitorConfig, Dumped, TooWeak};
+pub(crate) use copier::Copier;
 pub use partitions::{DramMap, Partition, Quotas, TooSmall};
 use rooms::RESERVED;
 pub use rooms::{Held, Purpose, Room};

@@ -75,6 +75,8 @@ pub struct Quotas {
     pub tasks: u64,
     /// Entries of transactions, and pages that they have written in part.
     pub tx: u64,
+    /// Pieces of streams.
+    pub streams: u64,
 }
 
 /// Where each part's memory lies. Each begins with a row.
@@ -95,14 +97,16 @@ pub struct DramMap {
     pub tasks: Partition,
     /// Entries of transactions, and pages that they have written in part.
     pub tx: Partition,
+    /// Pieces of streams.
+    pub streams: Partition,
 }
 
 /// Quotas that the DRAM does not hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "dram.capacity_bytes = {capacity} is too small: the mapping table takes {} bytes, the data cache {}, the page buffers {}, names to be looked up {} and their link table {}, the memories of tasks {}, transactions {}, with whole rows {needed} in all",
+    "dram.capacity_bytes = {capacity} is too small: the mapping table takes {} bytes, the data cache {}, the page buffers {}, names to be looked up {} and their link table {}, the memories of tasks {}, transactions {}, streams {}, with whole rows {needed} in all",
     .quotas.mapping, .quotas.cache, .quotas.buffers, .quotas.search, .quotas.link_table,
-    .quotas.tasks, .quotas.tx
+    .quotas.tasks, .quotas.tx, .quotas.streams
 )]
 pub struct TooSmall {
     /// Bytes of the DRAM.
@@ -134,6 +138,7 @@ impl Quotas {
             link_table: partition(self.link_table),
             tasks: partition(self.tasks),
             tx: partition(self.tx),
+            streams: partition(self.streams),
         };
         if base > dram.capacity_bytes {
             return Err(TooSmall {

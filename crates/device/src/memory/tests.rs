@@ -149,6 +149,7 @@ fn partitions_lie_one_after_another_and_must_fit() {
     };
     let quotas = Quotas {
         tx: 16,
+        streams: 8,
         mapping: 100,
         cache: 2 * 8192 + 1,
         buffers: 1 << 19,

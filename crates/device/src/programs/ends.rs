@@ -5,7 +5,7 @@ use crate::task::FileError;
 use crate::tx::{Transaction, TxError};
 
 /// What a run ends with whose transaction failed so.
-pub(super) fn told(error: &TxError, transaction: &Transaction) -> FileError {
+pub(crate) fn told(error: &TxError, transaction: &Transaction) -> FileError {
     let reason = match error {
         TxError::Version(VersionError::Conflict(page)) => {
             located(transaction, *page).map(|place| {
@@ -21,7 +21,7 @@ pub(super) fn told(error: &TxError, transaction: &Transaction) -> FileError {
 }
 
 /// What a run ends with, for this reason.
-pub(super) fn failed(error: &TxError, reason: String) -> FileError {
+pub(crate) fn failed(error: &TxError, reason: String) -> FileError {
     match error {
         TxError::Version(VersionError::Lost) => FileError::Lost { reason },
         error if error.is_conflict() => FileError::Conflict { reason },

@@ -33,8 +33,9 @@ use crate::part::Part;
 use crate::search::Search;
 use crate::task::{ModuleError, QuotaConfig, TaskConfig, Tasks};
 use crate::tx::{self, Transactions};
+pub(crate) use ends::{failed, told};
 pub use record::Chunk;
-pub use run::{Halt, RunRequest, Stopping};
+pub use run::{Halt, InUse, RunRequest, Stopping};
 use table::Table;
 
 /// What a program is known by: its namespace and its index there.

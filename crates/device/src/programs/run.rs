@@ -35,13 +35,22 @@ pub struct RunRequest {
     pub arguments: Vec<u8>,
 }
 
-/// A run that counts among those of its namespace and its program, until it is dropped.
-struct Admitted<'a> {
-    programs: &'a Programs,
+/// A program that somebody runs, until this is dropped.
+#[must_use = "the program may go when it is dropped"]
+pub struct InUse {
+    programs: Rc<Programs>,
     id: ProgramId,
+    program: Rc<Program>,
 }
 
-impl Drop for Admitted<'_> {
+impl InUse {
+    /// The program.
+    pub fn program(&self) -> Rc<Program> {
+        self.program.clone()
+    }
+}
+
+impl Drop for InUse {
     fn drop(&mut self) {
         self.programs.table.borrow_mut().end_run(self.id);
     }
@@ -106,26 +115,38 @@ impl Programs {
     /// # Errors
     /// No Program, also if it is another one than is asked for; Program Not Activated.
     pub async fn run(
-        &self,
+        self: &Rc<Programs>,
         id: ProgramId,
         asked: &RunRequest,
         halt: &Halt,
         origin: Origin,
     ) -> Result<Outcome, Status> {
         let begun = self.sim.now();
-        let program = self.table.borrow_mut().begin_run(id, asked.identifier)?;
+        let program = self.enter(id, asked.identifier)?;
         let runs = self.runs_of(id.namespace);
-        let admitted = Admitted { programs: self, id };
         let stops = Stops { runs: &runs, halt };
-        let outcome = self.run_in_turn(stops, id, &program, asked, origin);
+        let outcome = self.run_in_turn(stops, id, &program.program, asked, origin);
         let mut outcome = outcome.await;
-        drop(admitted);
+        drop(program);
         halt.stopped.set(Some(outcome.ended == Ended::Stopped));
         if halt.asked.get() {
             self.stops.announce();
         }
         outcome.nanoseconds = self.sim.now().since(begun).as_ps() / 1000;
         Ok(outcome)
+    }
+
+    /// Has an activated program stay what it is while somebody runs it.
+    ///
+    /// # Errors
+    /// As [`Programs::run`].
+    pub fn enter(self: &Rc<Programs>, id: ProgramId, identifier: u64) -> Result<InUse, Status> {
+        let program = self.table.borrow_mut().begin_run(id, identifier)?;
+        Ok(InUse {
+            programs: self.clone(),
+            id,
+            program,
+        })
     }
 
     async fn run_in_turn(
@@ -229,7 +250,7 @@ impl Programs {
     ///
     /// # Errors
     /// Invalid Search Region.
-    fn files(
+    pub(crate) fn files(
         &self,
         transaction: &Rc<Transaction>,
         (namespace, stores): (NamespaceId, &[RegionId]),
@@ -252,7 +273,7 @@ impl Programs {
     }
 
     /// What a run may use, as it asked or as the drive has it.
-    fn limits(&self, asked: &Limits) -> Result<Limits, String> {
+    pub(crate) fn limits(&self, asked: &Limits) -> Result<Limits, String> {
         let most = self.tasks.limits();
         let or = |asked: u64, most: u64| if asked == 0 { most } else { asked };
         let limits = Limits {

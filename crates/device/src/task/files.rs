@@ -60,6 +60,33 @@ pub trait Files {
         drop((store, name));
         Box::pin(ready(Err(FileError::NOT_OFFERED)))
     }
+
+    /// Of a task that is a stage of a stream: what comes next of its input, `capacity` bytes at most and never of two pieces;
+    /// nothing at the end.
+    fn next_piece<'a>(
+        &'a self,
+        capacity: u32,
+    ) -> LocalBoxFuture<'a, Result<Option<Piece>, FileError>> {
+        _ = capacity;
+        Box::pin(ready(Err(FileError::NOT_OFFERED)))
+    }
+
+    /// Of such a task: adds to what it makes of the piece that it had last.
+    fn emit<'a>(&'a self, data: Data) -> LocalBoxFuture<'a, Result<(), FileError>> {
+        drop(data);
+        Box::pin(ready(Err(FileError::NOT_OFFERED)))
+    }
+}
+
+/// Bytes of a stream's input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// Where they lie in the input.
+    pub offset: u64,
+    /// Whether a piece begins with them.
+    pub begins: bool,
+    /// The bytes.
+    pub data: Data,
 }
 
 /// Bytes that are read or written.
@@ -77,6 +104,18 @@ impl Data {
         match self {
             Data::Bytes(bytes) => bytes.len() as u32,
             Data::Untold(bytes) => *bytes,
+        }
+    }
+
+    /// The first `bytes` bytes at most, and the rest.
+    pub fn split(self, bytes: u32) -> (Data, Data) {
+        let bytes = bytes.min(self.bytes());
+        match self {
+            Data::Bytes(mut first) => {
+                let rest = first.split_off(bytes as usize);
+                (Data::Bytes(first), Data::Bytes(rest))
+            }
+            Data::Untold(all) => (Data::Untold(bytes), Data::Untold(all - bytes)),
         }
     }
 }

@@ -9,7 +9,7 @@ use std::future::poll_fn;
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
-use super::files::Data;
+use super::files::{Data, Piece};
 
 /// What a task asks of the drive.
 #[derive(Debug)]
@@ -32,13 +32,16 @@ pub(super) enum Request {
         bits: u64,
         to: Option<u32>,
     },
-    /// The value of a name.
-    /// Of the value, so many bytes are taken.
+    /// The value of a name, of which so many bytes are taken.
     LookUp {
         store: u32,
         name: Vec<u8>,
         capacity: u32,
     },
+    /// So many bytes of a stream's input, at most.
+    NextPiece { capacity: u32 },
+    /// That bytes be added to a stream's output.
+    Emit { data: Data },
 }
 
 /// What the drive answers.
@@ -54,6 +57,8 @@ pub(super) enum Answer {
     Ticket(u32),
     /// The value, if there is one.
     Value(Option<Vec<u8>>),
+    /// What comes next, if anything does.
+    Piece(Option<Piece>),
     /// It is refused, with this error number.
     Refused(i32),
 }

@@ -12,7 +12,7 @@ use super::inside::{Call, Inside, Span};
 pub(super) const MODULE: &str = "isc";
 
 /// The calls by name, and their types as the text format has them.
-pub(super) const CALLS: [(&str, &str); 13] = [
+pub(super) const CALLS: [(&str, &str); 15] = [
     ("args_size", "() -> i32"),
     ("get_args", "(i32, i32, i32) -> i32"),
     ("put_ret", "(i32, i32) -> i32"),
@@ -26,6 +26,8 @@ pub(super) const CALLS: [(&str, &str); 13] = [
     ("log", "(i32, i32) -> i32"),
     ("evaluate", "(i32, i32, i64, i32) -> i64"),
     ("look_up", "(i32, i32, i32, i32, i32) -> i64"),
+    ("stream_next", "(i32, i32, i32) -> i64"),
+    ("stream_emit", "(i32, i32) -> i64"),
 ];
 
 /// Bytes of the longest name that is looked up.
@@ -101,6 +103,16 @@ pub(super) fn offer(linker: &mut Linker<Inside>) -> Result<()> {
             MODULE,
             "look_up",
             |from: From<'_>, args| -> Answering<'_, i64> { Box::new(look_up(from, args)) },
+        )?
+        .func_wrap_async(
+            MODULE,
+            "stream_next",
+            |from: From<'_>, args| -> Answering<'_, i64> { Box::new(stream_next(from, args)) },
+        )?
+        .func_wrap_async(
+            MODULE,
+            "stream_emit",
+            |from: From<'_>, args| -> Answering<'_, i64> { Box::new(stream_emit(from, args)) },
         )?;
     Ok(())
 }
@@ -349,6 +361,39 @@ async fn look_up(
     told(&mut call, answer, Some(room))
 }
 
+/// Bytes of the number that says where a piece lies.
+const OFFSET_BYTES: i32 = 8;
+
+async fn stream_next(from: From<'_>, (to, capacity, offset_to): (i32, i32, i32)) -> Result<i64> {
+    let (room, place) = (Span::new(to, capacity), Span::new(offset_to, OFFSET_BYTES));
+    let mut call = Call::begin("stream_next", from, 0).await?;
+    call.check(room)?;
+    call.check(place)?;
+    if room.bytes == 0 {
+        return Ok(refused(errno::EINVAL));
+    }
+    let capacity = room.bytes;
+    match call.ask(Request::NextPiece { capacity }).await? {
+        Answer::Piece(Some(piece)) => {
+            if piece.begins {
+                call.refuel()?;
+            }
+            call.with(place, |memory, _| {
+                memory.copy_from_slice(&piece.offset.to_le_bytes());
+            })?;
+            told(&mut call, Answer::Data(piece.data), Some(room))
+        }
+        answer => told(&mut call, answer, None),
+    }
+}
+
+async fn stream_emit(from: From<'_>, (at, bytes): (i32, i32)) -> Result<i64> {
+    let mut call = Call::begin("stream_emit", from, 0).await?;
+    let data = call.data(Span::new(at, bytes))?;
+    let answer = call.ask(Request::Emit { data }).await?;
+    told(&mut call, answer, None)
+}
+
 /// What the task is told of an answer; what came goes into its memory.
 fn told(call: &mut Call<'_>, answer: Answer, into: Option<Span>) -> Result<i64> {
     Ok(match (answer, into) {
@@ -364,7 +409,7 @@ fn told(call: &mut Call<'_>, answer: Answer, into: Option<Span>) -> Result<i64> 
         (Answer::Count(count), _) => count as i64,
         (Answer::Ticket(ticket), _) => ticket.into(),
         (Answer::Refused(number), _) => refused(number),
-        (Answer::Done | Answer::Data(_) | Answer::Value(_), _) => 0,
+        (Answer::Done | Answer::Data(_) | Answer::Value(_) | Answer::Piece(_), _) => 0,
     })
 }
 

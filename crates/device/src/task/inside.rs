@@ -38,6 +38,8 @@ pub(super) struct Inside {
     quantum_tenths: u64,
     /// Tenths of cycles that were charged, or at least so many.
     settled: u64,
+    /// Tenths of cycles that earlier pieces of a stream took, of which each may take the limit.
+    refuelled: u64,
 }
 
 impl Inside {
@@ -68,11 +70,17 @@ impl Inside {
             bulk_byte_tenths: config.cycles.bulk_byte_tenths.into(),
             quantum_tenths,
             settled: 0,
+            refuelled: 0,
         }
     }
 
-    /// Tenths of cycles that the run may take.
+    /// Tenths of cycles that the run may take, as far as it is known.
     pub(super) fn fuel(&self) -> u64 {
+        self.fuel_at_once().saturating_add(self.refuelled)
+    }
+
+    /// Tenths of cycles that it may take; of a stage of a stream, for each piece.
+    fn fuel_at_once(&self) -> u64 {
         self.limits.cycles.saturating_mul(TENTHS)
     }
 
@@ -159,6 +167,15 @@ impl<'a> Call<'a> {
     /// Tenths of cycles that the task has taken.
     fn taken(&self) -> Result<u64> {
         Ok(self.caller.data().fuel() - self.caller.get_fuel()?)
+    }
+
+    /// A piece of a stream begins, which may take as much as the one before.
+    pub(super) fn refuel(&mut self) -> Result<()> {
+        let whole = self.inside().fuel_at_once();
+        let used = whole.saturating_sub(self.caller.get_fuel()?);
+        self.caller.set_fuel(whole)?;
+        self.inside().refuelled += used;
+        Ok(())
     }
 
     /// Asks, and stands aside until there is an answer.

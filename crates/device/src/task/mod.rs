@@ -28,7 +28,7 @@ use std::rc::Rc;
 
 pub use config::{CycleCosts, TaskConfig};
 pub use error::ModuleError;
-pub use files::{Data, FileError, Files, LocalBoxFuture};
+pub use files::{Data, FileError, Files, LocalBoxFuture, Piece};
 pub use nvme::task::Limits;
 pub use program::Program;
 pub use quota::QuotaConfig;

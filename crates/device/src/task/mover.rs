@@ -3,22 +3,21 @@
 
 use std::rc::Rc;
 
-use media::dram::{Dram, ScatteredAccess, Toward};
+use media::dram::Dram;
 use sim::Sim;
 
 use super::files::{Data, FileError, Files};
-use crate::memory::{DramMap, Partition};
+use crate::memory::{Copier, DramMap, Partition};
 use crate::schedule::Origin;
 
 /// What moves bytes into and out of tasks.
 #[derive(Clone)]
-pub(super) struct Mover(Option<Copier>);
+pub(super) struct Mover(Option<Ways>);
 
-/// What copies within a DRAM.
+/// From where to where.
 #[derive(Clone)]
-struct Copier {
-    sim: Sim,
-    dram: Rc<Dram>,
+struct Ways {
+    copier: Copier,
     buffers: Partition,
     tasks: Partition,
 }
@@ -26,9 +25,8 @@ struct Copier {
 impl Mover {
     /// Between the page buffers and the tasks of a DRAM; with none, nothing is charged here.
     pub(super) fn new(sim: &Sim, memory: Option<(&Rc<Dram>, &DramMap)>) -> Mover {
-        Mover(memory.map(|(dram, map)| Copier {
-            sim: sim.clone(),
-            dram: dram.clone(),
+        Mover(memory.map(|(dram, map)| Ways {
+            copier: Copier::new(sim, dram),
             buffers: map.buffers,
             tasks: map.tasks,
         }))
@@ -74,9 +72,9 @@ impl Mover {
     ) -> Result<u32, FileError> {
         let bytes = data.bytes();
         if bytes > 0 {
-            if let Some(copier) = &self.0 {
-                let parts = (copier.tasks, copier.buffers);
-                copier.copy(origin, bytes, parts).await;
+            if let Some(ways) = &self.0 {
+                let parts = (ways.tasks, ways.buffers);
+                ways.copier.copy(origin.requester(), bytes, parts).await;
             }
             files.write(file, offset, data).await?;
         }
@@ -85,22 +83,9 @@ impl Mover {
 
     /// Copies bytes from page buffers into a task.
     async fn bring(&self, origin: Origin, bytes: u32) {
-        if let Some(copier) = &self.0 {
-            let parts = (copier.buffers, copier.tasks);
-            copier.copy(origin, bytes, parts).await;
-        }
-    }
-}
-
-impl Copier {
-    /// Moves bytes from one part to the other, for whom they are.
-    async fn copy(&self, origin: Origin, bytes: u32, (from, to): (Partition, Partition)) {
-        let (requester, bytes) = (origin.requester(), u64::from(bytes));
-        let mut access = ScatteredAccess::default();
-        from.add(&self.dram, &mut access, requester, bytes, Toward::Reader);
-        to.add(&self.dram, &mut access, requester, bytes, Toward::Cells);
-        if let Some(over) = self.dram.post_scattered(access) {
-            self.sim.sleep_until(over).await;
+        if let Some(ways) = &self.0 {
+            let parts = (ways.buffers, ways.tasks);
+            ways.copier.copy(origin.requester(), bytes, parts).await;
         }
     }
 }

@@ -188,6 +188,8 @@ impl<'a> Session<'a> {
                 let value = files.evaluate(expression, bits, to).await;
                 value.map(Answer::Count)
             }
+            Request::NextPiece { capacity } => files.next_piece(capacity).await.map(Answer::Piece),
+            Request::Emit { data } => files.emit(data).await.map(|()| Answer::Done),
             Request::LookUp {
                 store,
                 name,

@@ -15,6 +15,7 @@ mod io;
 mod program;
 mod row;
 mod search;
+mod stream;
 mod table;
 
 pub use crate::identify::MAX_DATASET_RANGES;
@@ -40,6 +41,7 @@ pub use search::{
     Append, Delete, Lookup, LookupContinue, MAX_VALUE_BYTES, RegionAllocate, RegionDeallocate,
     RegionRecord, RegionReport, Returned, SIMPLE_NAME_BITS, SearchCommand, SimpleLookup, Update,
 };
+pub use stream::{StreamClose, StreamCommand, StreamOpen, StreamRead, StreamWrite};
 pub use table::{Command, commands, row};
 
 use crate::entry::{Fuse, SubmissionEntry};
@@ -121,6 +123,14 @@ pub mod opcode {
     pub const REGION_REPORT: u8 = 0x9E;
     /// I/O, vendor specific: runs a program over files.
     pub const EXECUTE_PROGRAM: u8 = 0xA3;
+    /// I/O, vendor specific: opens a stream.
+    pub const STREAM_OPEN: u8 = 0xB1;
+    /// I/O, vendor specific: fetches what a stream makes.
+    pub const STREAM_READ: u8 = 0xB2;
+    /// I/O, vendor specific: closes a stream.
+    pub const STREAM_CLOSE: u8 = 0xB4;
+    /// I/O, vendor specific: sends what a stream is to take.
+    pub const STREAM_WRITE: u8 = 0xB5;
 }
 
 /// Refuses halves of fused operations, which the drive does not support (FUSES is 0), and PSDT

@@ -3,7 +3,9 @@
 //! `docs/reference/commands.md` follow them.
 
 use super::row::{CommandSet, Decoded, Row};
-use super::{AdminCommand, IoCommand, admin, bits, check_flags, io, opcode, program, search};
+use super::{
+    AdminCommand, IoCommand, admin, bits, check_flags, io, opcode, program, search, stream,
+};
 use crate::entry::SubmissionEntry;
 use crate::status::Status;
 
@@ -15,8 +17,10 @@ pub fn commands() -> impl Iterator<Item = &'static Row> {
     let search = search::ROWS.iter().map(|command| &command.row);
     let load = program::ADMIN_ROWS.iter().map(|command| &command.row);
     let run = program::IO_ROWS.iter().map(|command| &command.row);
+    let stream = stream::ROWS.iter().map(|command| &command.row);
     let standard = admin.chain(load).chain(nvm);
-    standard.chain(bits).chain(search).chain(run)
+    let vendor = bits.chain(search).chain(run).chain(stream);
+    standard.chain(vendor)
 }
 
 /// The row of a command, if there is such a one.
@@ -99,6 +103,7 @@ impl IoCommand {
             .or_else(|| Some(decode_by(&bits::ROWS, set, entry)?.map(IoCommand::Bits)))
             .or_else(|| Some(decode_by(&search::ROWS, set, entry)?.map(IoCommand::Search)))
             .or_else(|| Some(decode_by(&program::IO_ROWS, set, entry)?.map(IoCommand::Execute)))
+            .or_else(|| Some(decode_by(&stream::ROWS, set, entry)?.map(IoCommand::Stream)))
             .unwrap_or(Err(Status::INVALID_OPCODE))
     }
 }

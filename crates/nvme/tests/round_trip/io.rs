@@ -7,7 +7,7 @@ use nvme::command::{
 use nvme::{BitsCommand, IoCommand, Lba};
 use proptest::prelude::*;
 
-use super::program::execute;
+use super::program::{execute, stream};
 use super::search::search_command;
 use super::{data, namespace};
 
@@ -137,5 +137,6 @@ pub(super) fn io_command() -> impl Strategy<Value = IoCommand> {
         search_command().prop_map(IoCommand::Search),
         placed_write().prop_map(IoCommand::WritePlaced),
         execute().prop_map(IoCommand::Execute),
+        stream().prop_map(IoCommand::Stream),
     ]
 }

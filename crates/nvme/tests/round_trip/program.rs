@@ -1,7 +1,10 @@
 //! Commands of programs.
 
 use nvme::AdminCommand;
-use nvme::command::{ExecuteProgram, LoadProgram, ProgramActivation};
+use nvme::command::{
+    ExecuteProgram, LoadProgram, ProgramActivation, StreamClose, StreamCommand, StreamOpen,
+    StreamRead, StreamWrite,
+};
 use nvme::task::{MAX_REQUEST_BYTES, MAX_RESULT_BYTES, REQUEST_BYTES_MIN, RESULT_BYTES_MIN};
 use proptest::prelude::*;
 
@@ -34,6 +37,51 @@ pub(super) fn program_admin() -> impl Strategy<Value = AdminCommand> {
             })
         });
     prop_oneof![load, activation]
+}
+
+pub(super) fn stream() -> impl Strategy<Value = StreamCommand> {
+    let file = || prop::option::of(0..u32::MAX);
+    let request = REQUEST_BYTES_MIN..=MAX_REQUEST_BYTES;
+    let numbers = (any::<(u16, u32, u16, bool)>(), request, file(), file());
+    let open = (namespace(), numbers, data()).prop_map(
+        |(namespace, (of, request_bytes, input, output), data)| {
+            StreamCommand::Open(StreamOpen {
+                namespace,
+                program: of.0,
+                request_bytes,
+                piece_bytes: of.1,
+                elements: of.2,
+                unordered: of.3,
+                input,
+                output,
+                data,
+            })
+        },
+    );
+    let read = (namespace(), any::<u32>(), 1..=u32::MAX, data()).prop_map(
+        |(namespace, stream, bytes, data)| {
+            StreamCommand::Read(StreamRead {
+                namespace,
+                stream,
+                bytes,
+                data,
+            })
+        },
+    );
+    let write = (namespace(), any::<(u32, bool)>(), 1..=u32::MAX, data()).prop_map(
+        |(namespace, (stream, end), bytes, data)| {
+            StreamCommand::Write(StreamWrite {
+                namespace,
+                stream,
+                bytes,
+                end,
+                data,
+            })
+        },
+    );
+    let close = (namespace(), any::<u32>())
+        .prop_map(|(namespace, stream)| StreamCommand::Close(StreamClose { namespace, stream }));
+    prop_oneof![open, read, write, close]
 }
 
 pub(super) fn execute() -> impl Strategy<Value = ExecuteProgram> {

@@ -68,6 +68,10 @@ ISC_IMPORT(wait) int64_t isc_import_wait(int32_t ticket);
 ISC_IMPORT(log) int32_t isc_import_log(const void *from, int32_t bytes);
 ISC_IMPORT(evaluate)
 int64_t isc_import_evaluate(const void *expression, int32_t bytes, int64_t bits, int32_t to_file);
+ISC_IMPORT(stream_next)
+int64_t isc_import_stream_next(void *to, int32_t capacity, uint64_t *offset);
+ISC_IMPORT(stream_emit)
+int64_t isc_import_stream_emit(const void *from, int32_t bytes);
 ISC_IMPORT(look_up)
 int64_t isc_import_look_up(int32_t store, const void *name, int32_t bytes, void *to, int32_t capacity);
 
@@ -261,6 +265,23 @@ static inline int64_t isc_look_up_key(int store, size_t name_bytes, const void *
     if (entry.key_and_value[i] != ((const uint8_t *)key)[i]) return -ISC_ENOENT;
   for (size_t i = 0; i < whole - before && i < capacity; i++) ((uint8_t *)to)[i] = entry.key_and_value[bytes + i];
   return (int64_t)(whole - before);
+}
+
+/* ---- Streams: a task that takes the pieces of a file, or of what the host sends, and emits what it makes of them. Several
+ * instances of it run side by side, each with a memory of its own; what they emit is brought into the order of the input. ---- */
+
+/* What comes next of the input: up to `capacity` bytes, never of two pieces. `offset`, which may be NULL, is told where they
+ * lie in it. Gives the bytes, 0 at the end. -ISC_ENOSYS outside of a stream. Each piece may take as many cycles as the limit
+ * says. */
+static inline int64_t isc_stream_next(void *to, size_t capacity, uint64_t *offset) {
+  uint64_t ignored;
+  return isc_import_stream_next(to, (int32_t)capacity, offset ? offset : &ignored);
+}
+
+/* Adds to what is made of the piece that came last; after the end, to what comes at the end of all. 0, or -ISC_EINVAL before the
+ * first piece, -ISC_EFBIG for more bytes at once than an eighth of the stream's share of `stream.buffer_bytes`. */
+static inline int64_t isc_stream_emit(const void *from, size_t bytes) {
+  return isc_import_stream_emit(from, (int32_t)bytes);
 }
 
 /* ---- The run's log, which the host gets with the status. ---- */

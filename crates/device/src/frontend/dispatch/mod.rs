@@ -10,6 +10,7 @@ mod placed;
 mod program;
 mod read;
 pub(super) mod search;
+mod stream;
 mod uncorrectable;
 mod write;
 
@@ -92,6 +93,7 @@ impl Controller {
             IoCommand::WritePlaced(placed) => self.write_placed(namespace, placed, origin).await,
             IoCommand::Bits(bits) => self.serve_bits(namespace, bits, origin).await,
             IoCommand::Search(search) => self.serve_search(namespace, search, origin).await,
+            IoCommand::Stream(stream) => self.serve_stream(namespace, stream, origin).await,
             IoCommand::Execute(execute) => {
                 self.execute_program(namespace, execute, fetched.source(), origin)
                     .await

@@ -124,7 +124,11 @@ impl Controller {
     /// # Errors
     /// Those of [`Request::check`]; Invalid Search Region; Invalid Field for an extent that is not whole logical pages; Unrecovered Read Error if
     /// blocks of a file are marked.
-    fn asked(&self, namespace: &Namespace, request: Request) -> Result<RunRequest, Status> {
+    pub(super) fn asked(
+        &self,
+        namespace: &Namespace,
+        request: Request,
+    ) -> Result<RunRequest, Status> {
         request.check(namespace.blocks(), namespace.block_bytes())?;
         for region in &request.stores {
             self.check_lookup(namespace, (namespace.id, *region), 0, Returned::default())?;

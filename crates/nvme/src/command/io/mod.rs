@@ -7,6 +7,7 @@ use crate::command::bits::BitsCommand;
 use crate::command::program::ExecuteProgram;
 use crate::command::row::{CommandSet, Decoded, Field, Row, Usual, effect};
 use crate::command::search::SearchCommand;
+use crate::command::stream::StreamCommand;
 use crate::command::{bit, join_dwords, opcode};
 use crate::data_pointer::DataPointer;
 use crate::entry::SubmissionEntry;
@@ -57,6 +58,8 @@ pub enum IoCommand {
     Search(SearchCommand),
     /// Runs a program over files.
     Execute(ExecuteProgram),
+    /// An operation on streams.
+    Stream(StreamCommand),
 }
 
 /// A Verify or a Write Uncorrectable: blocks, and no data.
@@ -138,6 +141,7 @@ impl IoCommand {
             IoCommand::Bits(bits) => bits.encode(command_id),
             IoCommand::Search(search) => search.encode(command_id),
             IoCommand::Execute(execute) => execute.encode(command_id),
+            IoCommand::Stream(stream) => stream.encode(command_id),
         }
     }
 
@@ -158,6 +162,7 @@ impl IoCommand {
             IoCommand::Bits(command) => command.namespace(),
             IoCommand::Search(command) => command.namespace(),
             IoCommand::Execute(command) => command.namespace,
+            IoCommand::Stream(command) => command.namespace(),
         }
     }
 }

@@ -1,0 +1,159 @@
+//! Commands of streams.
+
+use media::core::Work;
+use media::link::Carries;
+use nvme::Status;
+use nvme::command::{StreamClose, StreamCommand, StreamOpen, StreamRead, StreamWrite};
+use nvme::task::{Outcome, Request};
+
+use crate::frontend::Controller;
+use crate::frontend::answer::Answer;
+use crate::frontend::namespace::Namespace;
+use crate::programs::ProgramId;
+use crate::schedule::Origin;
+use crate::stream::{StreamId, StreamRequest};
+use crate::task::Data;
+
+impl Controller {
+    pub(super) async fn serve_stream(
+        &self,
+        namespace: &Namespace,
+        command: &StreamCommand,
+        origin: Origin,
+    ) -> Result<Answer, Status> {
+        self.charge(origin, Work::Plan).await;
+        match command {
+            StreamCommand::Open(open) => self.open_stream(namespace, open, origin).await,
+            StreamCommand::Read(read) => self.read_stream(namespace, read, origin).await,
+            StreamCommand::Write(write) => self.write_stream(namespace, write, origin).await,
+            StreamCommand::Close(close) => self.close_stream(namespace, close).await,
+        }
+    }
+
+    async fn open_stream(
+        &self,
+        namespace: &Namespace,
+        open: &StreamOpen,
+        origin: Origin,
+    ) -> Result<Answer, Status> {
+        self.check_transfer(open.request_bytes.into())?;
+        let bytes = open.request_bytes.into();
+        let request = self.fetch_parameters(&open.data, bytes, Carries::Parameters, origin);
+        let request = Request::decode(&request.await?)?;
+        let asked = StreamRequest {
+            run: self.asked(namespace, request)?,
+            input: open.input,
+            output: open.output,
+            piece_bytes: open.piece_bytes,
+            elements: open.elements.into(),
+            is_ordered: !open.unordered,
+        };
+        let program = ProgramId {
+            namespace: namespace.id,
+            index: open.program,
+        };
+        Ok(Answer {
+            dw0: self.streams.open(program, asked, origin)?,
+            ..Answer::DONE
+        })
+    }
+
+    async fn read_stream(
+        &self,
+        namespace: &Namespace,
+        read: &StreamRead,
+        origin: Origin,
+    ) -> Result<Answer, Status> {
+        let most = u64::from(read.bytes);
+        self.check_transfer(most)?;
+        let segments = self.port.locate(origin, &read.data, most).await?;
+        self.port.check(&segments)?;
+        let id = StreamId {
+            namespace: namespace.id,
+            number: read.stream,
+        };
+        let take = async |offset: u64, data: Data| {
+            let bytes = u64::from(data.bytes());
+            self.streams.give_to_host(origin, bytes).await;
+            self.port.post_bytes(origin, bytes);
+            match data {
+                Data::Bytes(bytes) => self.port.write_at(&segments, offset, &bytes),
+                Data::Untold(_) => Ok(()),
+            }
+        };
+        let (fetched, over) = self.streams.fetch(id, most, take).await?;
+        let Some(outcome) = over else {
+            return Ok(Answer {
+                dw0: fetched as u32,
+                ..Answer::DONE
+            });
+        };
+        let told = told(outcome, most);
+        self.port.write(&segments, &told)?;
+        Ok(Answer {
+            dw0: told.len() as u32,
+            dw1: 1,
+            data_bytes: told.len() as u64,
+            ..Answer::DONE
+        })
+    }
+
+    async fn write_stream(
+        &self,
+        namespace: &Namespace,
+        write: &StreamWrite,
+        origin: Origin,
+    ) -> Result<Answer, Status> {
+        let bytes = u64::from(write.bytes);
+        self.check_transfer(bytes)?;
+        let sent = self
+            .fetch_parameters(&write.data, bytes, Carries::Data, origin)
+            .await?;
+        let data = match self.buffers.stores_data() {
+            true => Data::Bytes(sent),
+            false => Data::Untold(write.bytes),
+        };
+        let id = StreamId {
+            namespace: namespace.id,
+            number: write.stream,
+        };
+        let over = self.streams.send(id, data, write.end, origin).await?;
+        Ok(Answer {
+            dw0: over.is_some().into(),
+            ..Answer::DONE
+        })
+    }
+
+    async fn close_stream(
+        &self,
+        namespace: &Namespace,
+        close: &StreamClose,
+    ) -> Result<Answer, Status> {
+        let id = StreamId {
+            namespace: namespace.id,
+            number: close.stream,
+        };
+        let outcome = self.streams.close(id).await?;
+        Ok(Answer {
+            dw0: outcome.ended.code().into(),
+            ..Answer::DONE
+        })
+    }
+}
+
+/// What became of a stream in no more bytes than there is room for: the log and the value are left out first.
+fn told(mut outcome: Outcome, most: u64) -> Vec<u8> {
+    let whole = outcome.encode();
+    if whole.len() as u64 <= most {
+        return whole;
+    }
+    outcome.log.clear();
+    outcome.value.clear();
+    let mut told = outcome.encode();
+    if told.len() as u64 > most {
+        outcome.reason.clear();
+        told = outcome.encode();
+    }
+    told.truncate(most as usize);
+    told
+}

@@ -1,0 +1,89 @@
+//! What lies between the stages of a stream: its input and output, and the ways of the DRAM on which bytes come and go.
+
+use sim::{Requester, Sim};
+
+use super::input::Input;
+use super::output::Output;
+use crate::memory::{Copier, DramMap};
+use crate::task::Data;
+
+/// Where the input comes from, and where the output goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ends {
+    /// A file of the request, from its beginning to its end; else the host sends it.
+    pub(super) input: Option<u32>,
+    /// A file of the request, from its beginning on; else the host fetches it.
+    pub(super) output: Option<u32>,
+}
+
+/// A stream's buffers, between its stages.
+pub(super) struct Pipeline {
+    pub(super) input: Input,
+    pub(super) output: Output,
+    pub(super) ends: Ends,
+    pub(super) piece_bytes: u32,
+    copier: Copier,
+    map: DramMap,
+}
+
+impl Pipeline {
+    pub(super) fn new(
+        sim: &Sim,
+        (copier, map): (Copier, DramMap),
+        half: u64,
+        (ends, piece_bytes): (Ends, u32),
+        (is_ordered, elements): (bool, u32),
+    ) -> Pipeline {
+        Pipeline {
+            input: Input::new(sim, half),
+            output: Output::new(sim, half, is_ordered, elements),
+            ends,
+            piece_bytes,
+            copier,
+            map,
+        }
+    }
+
+    /// Whether the output goes to a file, which the task may not write by itself then.
+    pub(super) fn writes_to(&self, file: u32) -> bool {
+        self.ends.output == Some(file)
+    }
+
+    /// Moves bytes from page buffers into the stream's.
+    pub(super) async fn take_in(&self, requester: Requester, bytes: u32) {
+        let parts = (self.map.buffers, self.map.streams);
+        self.copier.copy(requester, bytes, parts).await;
+    }
+
+    /// Moves bytes from the stream's buffers into the memory of an element.
+    pub(super) async fn bring_in(&self, requester: Requester, bytes: u32) {
+        let parts = (self.map.streams, self.map.tasks);
+        self.copier.copy(requester, bytes, parts).await;
+    }
+
+    /// Moves bytes from the memory of an element into the stream's buffers.
+    pub(super) async fn bring_out(&self, requester: Requester, bytes: u32) {
+        let parts = (self.map.tasks, self.map.streams);
+        self.copier.copy(requester, bytes, parts).await;
+    }
+
+    /// Moves bytes from the stream's buffers into page buffers.
+    pub(super) async fn give_out(&self, requester: Requester, bytes: u32) {
+        let parts = (self.map.streams, self.map.buffers);
+        self.copier.copy(requester, bytes, parts).await;
+    }
+}
+
+/// Parts one behind the other.
+pub(super) fn whole(parts: Vec<Data>) -> Data {
+    let bytes = parts.iter().map(Data::bytes).sum();
+    let mut all = Vec::new();
+    for part in parts {
+        match part {
+            Data::Bytes(part) if all.is_empty() => all = part,
+            Data::Bytes(part) => all.extend(part),
+            Data::Untold(_) => return Data::Untold(bytes),
+        }
+    }
+    Data::Bytes(all)
+}

@@ -1,0 +1,183 @@
+//! Streams: files as the drive's programs make them, fetched while they are being made; or what the host sends, on its way into a
+//! file (TH-iSSD 3.4).
+
+use nvme::command::{StreamClose, StreamCommand, StreamOpen, StreamRead, StreamWrite};
+use nvme::task::{Outcome, RESULT_BYTES_MIN, Request};
+use nvme::{CommandId, CompletionEntry, DataPointer, IoCommand};
+
+use crate::block::BlockDevice;
+use crate::buffer::Buffer;
+use crate::error::Error;
+use crate::tasks::TaskError;
+use crate::transport::Transport;
+
+/// What a stream is besides what its program is asked to do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shape {
+    /// The file of the request that is the input, by number; none if the host sends it.
+    pub input: Option<u32>,
+    /// The file of the request that takes the output; none if the host fetches it.
+    pub output: Option<u32>,
+    /// Bytes of a piece; 0 is the drive's choice.
+    pub piece_bytes: u32,
+    /// Instances of the program; 0 is the drive's choice.
+    pub elements: u16,
+    /// Output comes in the order in which it is emitted, and not of the pieces.
+    pub unordered: bool,
+}
+
+/// What a stream gave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fetched {
+    /// These bytes, of which there is at least one.
+    Data(Vec<u8>),
+    /// Nothing more: this is what became of it.
+    Over(Outcome),
+}
+
+/// The streams of a namespace.
+#[derive(Clone)]
+pub struct StreamDevice<T> {
+    block: BlockDevice<T>,
+}
+
+impl<T: Transport> StreamDevice<T> {
+    /// The streams of the namespace of `block`.
+    pub fn new(block: BlockDevice<T>) -> StreamDevice<T> {
+        StreamDevice { block }
+    }
+
+    /// Opens a stream of an active program, which begins to run; gives its number.
+    ///
+    /// # Errors
+    /// [`TaskError::Request`] for files that overlap or do not lie in the namespace; [`TaskError::Usage`] for a request too long for one
+    /// command; what the drive reports: No Program, Program Not Activated, Stream Limit Reached.
+    pub async fn open(
+        &self,
+        program: u16,
+        request: &Request,
+        shape: Shape,
+    ) -> Result<u32, TaskError> {
+        request.check(self.block.blocks(), self.block.block_bytes())?;
+        let bytes = request.encode()?;
+        let most = self.block.bytes_per_command();
+        if bytes.len() as u64 > most {
+            return Err(TaskError::Usage(format!(
+                "a request of {} bytes, with its {} bytes of arguments: one command transfers {most}",
+                bytes.len(),
+                request.arguments.len()
+            )));
+        }
+        let buffer = Buffer::holding(self.block.transport().memory(), &bytes)?;
+        let request_bytes = bytes.len() as u32;
+        let open = StreamCommand::Open(StreamOpen {
+            namespace: self.block.namespace(),
+            program,
+            request_bytes,
+            piece_bytes: shape.piece_bytes,
+            elements: shape.elements,
+            unordered: shape.unordered,
+            input: shape.input,
+            output: shape.output,
+            data: buffer.pointer(request_bytes),
+        });
+        Ok(self.send("stream open", open).await?.dw0.get())
+    }
+
+    /// Fetches what comes next: `bytes` bytes, or what is left of it before the end; at the end, what became of the stream.
+    ///
+    /// # Errors
+    /// [`TaskError::Usage`] for fewer bytes than [`RESULT_BYTES_MIN`] has or more than a command transfers; what the drive reports: No Such Stream.
+    pub async fn read(&self, stream: u32, bytes: u32) -> Result<Fetched, TaskError> {
+        let most = self.block.bytes_per_command();
+        if bytes < RESULT_BYTES_MIN || u64::from(bytes) > most {
+            return Err(TaskError::Usage(format!(
+                "{bytes} bytes of a stream: a command fetches {RESULT_BYTES_MIN} to {most}"
+            )));
+        }
+        let buffer = Buffer::new(self.block.transport().memory(), bytes.into())?;
+        let read = StreamCommand::Read(StreamRead {
+            namespace: self.block.namespace(),
+            stream,
+            bytes,
+            data: buffer.pointer(bytes),
+        });
+        let completion = self.send("stream read", read).await?;
+        let there = completion.dw0.get();
+        if there > bytes {
+            return Err(damaged());
+        }
+        if completion.dw1.get() == 0 {
+            let data = buffer.look(there.into(), |data| data.to_vec())?;
+            return Ok(Fetched::Data(data));
+        }
+        let outcome = buffer.look(there.into(), Outcome::decode)?;
+        outcome.map(Fetched::Over).ok_or_else(damaged)
+    }
+
+    /// Sends what a stream is to take next, a command's bytes at a time; `end` says that no more will come. Gives whether the stream is over.
+    ///
+    /// # Errors
+    /// What the drive reports: No Such Stream; Command Sequence Error where the input is a file.
+    pub async fn write(&self, stream: u32, data: &[u8], end: bool) -> Result<bool, TaskError> {
+        let most = self.block.bytes_per_command() as usize;
+        let mut rest = data;
+        loop {
+            let (now, after) = rest.split_at(rest.len().min(most));
+            rest = after;
+            let is_last = end && rest.is_empty();
+            if now.is_empty() && !is_last {
+                return Ok(false);
+            }
+            let buffer = match now.is_empty() {
+                true => None,
+                false => Some(Buffer::holding(self.block.transport().memory(), now)?),
+            };
+            let bytes = now.len() as u32;
+            let pointer = buffer.as_ref().map(|buffer| buffer.pointer(bytes));
+            let write = StreamCommand::Write(StreamWrite {
+                namespace: self.block.namespace(),
+                stream,
+                bytes,
+                end: is_last,
+                data: pointer.unwrap_or(NO_DATA),
+            });
+            let is_over = self.send("stream write", write).await?.dw0.get() != 0;
+            if is_over || rest.is_empty() {
+                return Ok(is_over);
+            }
+        }
+    }
+
+    /// Closes a stream; one that is not over is stopped, and what it wrote is rolled back.
+    ///
+    /// # Errors
+    /// What the drive reports: No Such Stream.
+    pub async fn close(&self, stream: u32) -> Result<(), TaskError> {
+        let close = StreamCommand::Close(StreamClose {
+            namespace: self.block.namespace(),
+            stream,
+        });
+        self.send("stream close", close).await.map(drop)
+    }
+
+    async fn send(
+        &self,
+        name: &'static str,
+        command: StreamCommand,
+    ) -> Result<CompletionEntry, TaskError> {
+        let entry = IoCommand::Stream(command).encode(CommandId::new(0));
+        let completion = self.block.transport().io(&entry).await?;
+        Error::check(name, completion.status())?;
+        Ok(completion)
+    }
+}
+
+fn damaged() -> TaskError {
+    TaskError::Device(Error::Protocol(
+        "what it tells of a stream is damaged".into(),
+    ))
+}
+
+/// The data pointer of a command without data.
+const NO_DATA: DataPointer = DataPointer::Prp { prp1: 0, prp2: 0 };

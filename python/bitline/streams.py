@@ -1,0 +1,205 @@
+"""Streams: files as tasks of the drive make them, read while they are being made (TH-iSSD 3.4).
+
+```python
+drive.volume["frames"] = frames
+with drive.streams.open("frames", task="edges.wasm", params=threshold) as stream:
+    for block in stream:
+        print(len(block))
+    print(stream.result.time)
+```
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from bitline.arguments import DWORD_MAX, NUMBER_MAX, PathLike, whole_number
+from bitline.errors import BitlineError, UsageError
+from bitline.tasks import Isolation, Mode, Program, TaskResult, stream_request, task_result
+
+if TYPE_CHECKING:
+    from bitline.drive import Drive
+
+#: Bytes that iteration gives at a time, at most.
+BLOCK_BYTES = 1 << 20
+
+
+class StreamError(BitlineError):
+    """A stream has failed: its task, or what it reads or writes. What it wrote is not there.
+
+    Attributes:
+        result: What became of it.
+    """
+
+    def __init__(self, result: TaskResult) -> None:
+        super().__init__(f"the stream {result.status}: {result.reason}")
+        self.result = result
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (self.result,)
+
+
+class Stream:
+    """A stream that is open. It is closed when a `with` statement ends, and when nobody has it any more.
+
+    Iteration gives blocks of bytes, up to the end. A stream sees its file as it was when it was opened; one
+    whose file is removed, replaced or resized meanwhile is closed, and says so.
+    """
+
+    def __init__(self, native: Any, handle: int, what: str) -> None:
+        self._native = native
+        self._handle = handle
+        self._what = what
+        self._is_closed = False
+
+    def __del__(self) -> None:
+        if not self._is_closed:
+            self._native.forget(self._handle)
+
+    def __repr__(self) -> str:
+        return f"<Stream of {self._what}{', closed' if self._is_closed else ''}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __iter__(self) -> Iterator[bytes]:
+        while block := self.read(BLOCK_BYTES):
+            yield block
+
+    def read(self, size: int = -1) -> bytes:
+        """Read what comes next: `size` bytes, or what is left before the end; nothing at the end.
+
+        Args:
+            size: Bytes; all up to the end, if negative.
+
+        Raises:
+            StreamError: The stream has failed.
+            UsageError: It is closed, or was closed as its file has changed.
+        """
+        if size < 0:
+            return b"".join(self)
+        read, failed = self._native.read(self._handle, whole_number("size", size, 0, NUMBER_MAX))
+        if failed:
+            raise StreamError(task_result(failed))
+        return bytes(read)
+
+    def write(self, data: bytes) -> int:
+        """Send what the stream is to take next, of one that was opened without a file to read; how much it was.
+
+        Raises:
+            StreamError: The stream has failed.
+            NvmeError: Command Sequence Error for a stream that reads a file.
+        """
+        if not isinstance(data, bytes | bytearray | memoryview):
+            raise TypeError(f"a stream takes bytes, not {type(data).__name__}")
+        failed = self._native.write(self._handle, bytes(data), False)
+        if failed:
+            raise StreamError(task_result(failed))
+        return len(data)
+
+    def finish(self) -> None:
+        """Say that no more will be written. If the output goes to a file, it is there when this returns, for good.
+
+        Raises:
+            StreamError: The stream has failed, and nothing of it is there.
+        """
+        failed = self._native.write(self._handle, b"", True)
+        if failed:
+            raise StreamError(task_result(failed))
+
+    @property
+    def result(self) -> TaskResult:
+        """What became of the stream; waits for one whose output goes to a file, and passes over what was not read."""
+        return task_result(self._native.outcome(self._handle))
+
+    def close(self) -> None:
+        """Close it. One that is not over is stopped, and what it wrote is rolled back."""
+        if not self._is_closed:
+            self._is_closed = True
+            self._native.close(self._handle)
+
+
+class Streams:
+    """The streams of a drive. See `Drive.streams`."""
+
+    def __init__(self, drive: "Drive") -> None:
+        self._native = drive._streams
+        self._drive = drive
+
+    def __repr__(self) -> str:
+        return f"<Streams of {self._drive!r}>"
+
+    def open(
+        self,
+        path: str | None,
+        *,
+        task: "PathLike | bytes | Program",
+        params: bytes = b"",
+        to: str | None = None,
+        files: "Mapping[str, Mode] | None" = None,
+        stores: "Sequence[str]" = (),
+        isolation: "Isolation" = "snapshot",
+        piece_size: int = 0,
+        elements: int = 0,
+        ordered: bool = True,
+        memory: int = 0,
+        cycles: int = 0,
+        log_size: int = 0,
+        value_size: int = 0,
+    ) -> Stream:
+        """Open a stream, which begins to run: its file is cut into pieces, and instances of the task make
+        something of them, side by side.
+
+        Args:
+            path: The object of the volume that is the input; `None`, if `write` sends it.
+            task: A WebAssembly module's file, its bytes, or a program that `drive.tasks.load` gave. It takes
+                pieces with `isc_stream_next` and emits with `isc_stream_emit`.
+            params: What `isc_get_args` gives each instance.
+            to: The object that takes the output, which keeps its length; `None`, if `read` fetches it.
+            files: Further objects and how the task may use them; their numbers follow those of input and
+                output.
+            stores: Name-value stores in which it may look names up.
+            isolation: How it is kept apart from others; of a transaction that fails nothing is left.
+            piece_size: Bytes of a piece; 0 is the drive's choice.
+            elements: Instances of the task; 0: as many as there are cores for tasks.
+            ordered: Whether output has the order of the input, or comes as soon as it is emitted.
+            memory: Bytes of memory that each instance may have; 0: what the drive allows.
+            cycles: Cycles that it may take for each piece.
+            log_size: Bytes that all instances may log together.
+            value_size: Bytes that each may return.
+
+        Raises:
+            UsageError: A module that cannot run, with what is wrong with it.
+            NotFoundError: There is no such object.
+            NvmeError: What the drive reports, such as Stream Limit Reached, or Invalid Field for pieces and
+                elements beyond what it allows.
+        """
+        ends: dict[str, Mode] = {}
+        if path is not None:
+            ends[path] = "r"
+        if to is not None:
+            if to == path:
+                raise UsageError(f"{path!r} is the input: the output goes to another object")
+            ends[to] = "rw"
+        for name in files or {}:
+            if name in ends:
+                raise UsageError(f"files[{name!r}] is the input or the output already")
+        limits = (memory, cycles, log_size, value_size, 0)
+        request = stream_request(task, {**ends, **(files or {})}, stores, params, isolation, limits)
+        shape = (
+            None if path is None else 0,
+            None if to is None else len(ends) - 1,
+            whole_number("piece_size", piece_size, 0, DWORD_MAX),
+            whole_number("elements", elements, 0, 0xFFFF),
+            ordered,
+        )
+        handle = self._native.open(*request, shape)
+        return Stream(self._native, handle, repr(path) if path is not None else "what is written")

@@ -1,0 +1,127 @@
+"""Streams: files as tasks of the drive make them."""
+
+import gc
+from pathlib import Path
+
+import pytest
+
+import bitline
+from bitline import NotFoundError, NvmeError, StreamError, UsageError
+from bitline.cc import compile_task, find_compiler
+
+try:
+    find_compiler()
+    NO_COMPILER = ""
+except UsageError as missing:
+    NO_COMPILER = str(missing)
+
+pytestmark = pytest.mark.skipif(bool(NO_COMPILER), reason=NO_COMPILER)
+
+TASK = """
+#include <bitline/isc.h>
+static uint8_t piece[1 << 18];
+int isc_task(void) {
+  uint8_t key = 0;
+  isc_get_args(&key, 1);
+  uint64_t offset;
+  int64_t got;
+  while ((got = isc_stream_next(piece, sizeof piece, &offset)) > 0) {
+    if (key == 66 && offset > 0) return 5;
+    for (int64_t at = 0; at < got; at++) piece[at] ^= key;
+    if (isc_stream_emit(piece, (size_t)got)) return 9;
+  }
+  return got < 0 ? (int)-got : 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def task(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("streams")
+    (folder / "xor.c").write_text(TASK)
+    return compile_task([folder / "xor.c"], folder / "xor.wasm").path
+
+
+@pytest.fixture
+def drive() -> bitline.Drive:
+    return bitline.open("flash-cosmos", data="memory")
+
+
+DATA = bytes(range(256)) * 1003
+
+
+def xored(key: int) -> bytes:
+    return bytes(byte ^ key for byte in DATA)
+
+
+def test_a_file_is_read_as_its_task_makes_it(drive: bitline.Drive, task: Path) -> None:
+    drive.volume["file"] = DATA
+    for elements, piece_size in [(0, 0), (1, 512), (3, 10_000)]:
+        opened = drive.streams.open(
+            "file", task=task, params=b"\x21", elements=elements, piece_size=piece_size
+        )
+        with opened as stream:
+            first = stream.read(1000)
+            assert first == xored(0x21)[:1000]
+            assert b"".join(stream) == xored(0x21)[1000:]
+            assert stream.read(5) == b""
+            assert stream.result.status == "committed"
+            assert stream.result.cycles > len(DATA)
+        assert "closed" in repr(stream)
+        with pytest.raises(UsageError, match="closed"):
+            stream.read(1)
+
+
+def test_what_is_written_goes_into_a_file(drive: bitline.Drive, task: Path) -> None:
+    drive.volume["to"] = bytes(len(DATA))
+    with drive.streams.open(None, task=task, params=b"\x07", to="to") as stream:
+        for at in range(0, len(DATA), 77_777):
+            assert stream.write(DATA[at : at + 77_777]) > 0
+        stream.finish()
+        drive.power_cut()
+    drive.power_up()
+    assert drive.volume["to"].read() == xored(7)
+
+
+def test_a_stream_that_fails_says_why(drive: bitline.Drive, task: Path) -> None:
+    drive.volume["file"] = DATA
+    drive.volume["to"] = bytes(len(DATA))
+    with drive.streams.open("file", task=task, params=b"B", to="to") as stream:
+        assert (stream.result.status, stream.result.code) == ("failed", 5)
+    assert drive.volume["to"].read() == bytes(len(DATA))
+    with drive.streams.open("file", task=task, params=b"B") as stream, pytest.raises(StreamError) as failed:
+        b"".join(stream)
+    assert failed.value.result.code == 5
+    assert "failed" in str(failed.value)
+
+
+def test_what_cannot_be_is_refused(drive: bitline.Drive, task: Path) -> None:
+    drive.volume["file"] = DATA
+    streams = drive.streams
+    with pytest.raises(NotFoundError):
+        streams.open("none", task=task)
+    with pytest.raises(UsageError, match="another object"):
+        streams.open("file", task=task, to="file")
+    with pytest.raises(UsageError, match="input or the output already"):
+        streams.open("file", task=task, files={"file": "r"})
+    with pytest.raises(UsageError, match="elements"):
+        streams.open("file", task=task, elements=-1)
+    with pytest.raises(NvmeError, match="Invalid Field"):
+        streams.open("file", task=task, elements=1000)
+    with streams.open("file", task=task) as stream, pytest.raises(NvmeError, match="Command Sequence Error"):
+        stream.write(b"x")
+    with pytest.raises(NvmeError, match="Stream Limit Reached"):
+        opened = [streams.open("file", task=task, memory=1 << 20) for _ in range(20)]
+    del stream
+    opened = []
+    gc.collect()
+    assert drive.tasks.run(task, {"file": "r"}).code == 38  # ENOSYS: it is no stream
+
+
+def test_a_file_that_was_replaced_is_refused(drive: bitline.Drive, task: Path) -> None:
+    drive.volume["file"] = DATA
+    with drive.streams.open("file", task=task) as stream:
+        stream.read(10)
+        drive.volume["file"] = DATA[:1000]
+        with pytest.raises(UsageError, match="open it again"):
+            stream.read(10)

@@ -55,8 +55,8 @@ if TYPE_CHECKING:
         WorkloadInterval,
     )
     from bitline.statistics import EnergyEntry, Served, Statistics, TenantEntry
-    from bitline.symbols import Formula
     from bitline.streams import Stream, StreamError, Streams
+    from bitline.symbols import Formula
     from bitline.tasks import Program, TaskLimits, TaskResult, Tasks
     from bitline.timeline import Timeline
     from bitline.tracing import Tracing
@@ -147,6 +147,9 @@ __all__ = [
     "Statistics",
     "Step",
     "StoredObject",
+    "Stream",
+    "StreamError",
+    "Streams",
     "TaskLimits",
     "TaskResult",
     "Tasks",

@@ -16,6 +16,7 @@ __all__ = [
     "Expression",
     "Pending",
     "Search",
+    "Streams",
     "Tasks",
     "Volume",
     "__version__",
@@ -255,10 +256,10 @@ class Tasks:
 class Streams:
     """The streams of a drive.
 
-    What runs is a program or a module, over files, stores and arguments as of a run. The shape is the number of
-    the file that is the input (none: the host sends it), that of the file that takes the output (none: the host
-    fetches it), bytes of a piece and elements (0: the drive's choice), and whether output keeps the input's
-    order. A handle names a stream that is open.
+    What runs is a program or a module, over files, stores and arguments as of a run. The shape is the number
+    of the file that is the input (none: the host sends it), that of the file that takes the output (none: the
+    host fetches it), bytes of a piece and elements (0: the drive's choice), and whether output keeps the
+    input's order. A handle names a stream that is open.
     """
 
     def __new__(cls, drive: Drive) -> Streams: ...
@@ -275,14 +276,17 @@ class Streams:
         """Open a stream; its handle."""
 
     def read(
-        self, handle: int, bytes: int
-    ) -> tuple[builtins.bytes, tuple[str, int, str, builtins.bytes, str, tuple[int, int, int, int]] | None]:
+        self, handle: int, size: int
+    ) -> tuple[bytes, tuple[str, int, str, bytes, str, tuple[int, int, int, int]] | None]:
         """Read what comes next, and tell what became of a stream that has failed."""
 
     def write(
         self, handle: int, data: bytes, end: bool
     ) -> tuple[str, int, str, bytes, str, tuple[int, int, int, int]] | None:
-        """Send what a stream is to take next, and whether no more will come; what became of one that has failed."""
+        """Send what a stream is to take next, and whether no more will come.
+
+        Gives what became of one that has failed.
+        """
 
     def outcome(self, handle: int) -> tuple[str, int, str, bytes, str, tuple[int, int, int, int]]:
         """What became of a stream, once it is over."""

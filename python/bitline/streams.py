@@ -11,13 +11,14 @@ with drive.streams.open("frames", task="edges.wasm", params=threshold) as stream
 
 from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from bitline.arguments import DWORD_MAX, NUMBER_MAX, PathLike, whole_number
 from bitline.errors import BitlineError, UsageError
 from bitline.tasks import Isolation, Mode, Program, TaskResult, stream_request, task_result
 
 if TYPE_CHECKING:
+    from bitline._bitline import Streams as NativeStreams
     from bitline.drive import Drive
 
 #: Bytes that iteration gives at a time, at most.
@@ -46,7 +47,7 @@ class Stream:
     whose file is removed, replaced or resized meanwhile is closed, and says so.
     """
 
-    def __init__(self, native: Any, handle: int, what: str) -> None:
+    def __init__(self, native: "NativeStreams", handle: int, what: str) -> None:
         self._native = native
         self._handle = handle
         self._what = what
@@ -92,7 +93,7 @@ class Stream:
         return bytes(read)
 
     def write(self, data: bytes) -> int:
-        """Send what the stream is to take next, of one that was opened without a file to read; how much it was.
+        """Send what the stream is to take next, of one opened without a file to read; how much it was.
 
         Raises:
             StreamError: The stream has failed.
@@ -106,7 +107,7 @@ class Stream:
         return len(data)
 
     def finish(self) -> None:
-        """Say that no more will be written. If the output goes to a file, it is there when this returns, for good.
+        """Say that no more will be written. Output that goes to a file is there when this returns, for good.
 
         Raises:
             StreamError: The stream has failed, and nothing of it is there.
@@ -117,7 +118,7 @@ class Stream:
 
     @property
     def result(self) -> TaskResult:
-        """What became of the stream; waits for one whose output goes to a file, and passes over what was not read."""
+        """What became of the stream, once it is over: what was not read until then is fetched and kept."""
         return task_result(self._native.outcome(self._handle))
 
     def close(self) -> None:
@@ -155,8 +156,7 @@ class Streams:
         log_size: int = 0,
         value_size: int = 0,
     ) -> Stream:
-        """Open a stream, which begins to run: its file is cut into pieces, and instances of the task make
-        something of them, side by side.
+        """Open a stream, which begins to run: instances of the task take pieces of its file, side by side.
 
         Args:
             path: The object of the volume that is the input; `None`, if `write` sends it.

@@ -324,7 +324,14 @@ def stream_request(
     args: bytes,
     isolation: str,
     limits: tuple[int, int, int, int, int],
-) -> tuple[Any, ...]:
+) -> tuple[
+    tuple[int, int] | bytes,
+    list[tuple[str, bool]],
+    list[str],
+    bytes,
+    str,
+    tuple[int, int, int, int, int],
+]:
     """What a stream is asked to run, for the extension: as a run, but for retries, of which it has none."""
     what, used, looked_up, given, isolation, _, allowed = _request(
         task, files, stores, args, cast("Isolation", isolation), False, 0, limits

@@ -66,7 +66,7 @@ def test_a_file_is_read_as_its_task_makes_it(drive: bitline.Drive, task: Path) -
             assert b"".join(stream) == xored(0x21)[1000:]
             assert stream.read(5) == b""
             assert stream.result.status == "committed"
-            assert stream.result.cycles > len(DATA)
+            assert stream.result.cycles > len(DATA) // 8  # vectors of 16 bytes
         assert "closed" in repr(stream)
         with pytest.raises(UsageError, match="closed"):
             stream.read(1)
@@ -80,7 +80,7 @@ def test_what_is_written_goes_into_a_file(drive: bitline.Drive, task: Path) -> N
         stream.finish()
         drive.power_cut()
     drive.power_up()
-    assert drive.volume["to"].read() == xored(7)
+    assert drive.volume["to"] == xored(7)
 
 
 def test_a_stream_that_fails_says_why(drive: bitline.Drive, task: Path) -> None:
@@ -88,11 +88,16 @@ def test_a_stream_that_fails_says_why(drive: bitline.Drive, task: Path) -> None:
     drive.volume["to"] = bytes(len(DATA))
     with drive.streams.open("file", task=task, params=b"B", to="to") as stream:
         assert (stream.result.status, stream.result.code) == ("failed", 5)
-    assert drive.volume["to"].read() == bytes(len(DATA))
+    assert drive.volume["to"] == bytes(len(DATA))
     with drive.streams.open("file", task=task, params=b"B") as stream, pytest.raises(StreamError) as failed:
         b"".join(stream)
     assert failed.value.result.code == 5
     assert "failed" in str(failed.value)
+
+
+def too_many(streams: bitline.Streams, task: Path) -> None:
+    opened = [streams.open("file", task=task, memory=1 << 20) for _ in range(20)]
+    assert len(opened) < 20
 
 
 def test_what_cannot_be_is_refused(drive: bitline.Drive, task: Path) -> None:
@@ -111,10 +116,9 @@ def test_what_cannot_be_is_refused(drive: bitline.Drive, task: Path) -> None:
     with streams.open("file", task=task) as stream, pytest.raises(NvmeError, match="Command Sequence Error"):
         stream.write(b"x")
     with pytest.raises(NvmeError, match="Stream Limit Reached"):
-        opened = [streams.open("file", task=task, memory=1 << 20) for _ in range(20)]
-    del stream
-    opened = []
+        too_many(streams, task)
     gc.collect()
+    assert len(streams.open("file", task=task).read()) == len(DATA)  # those that nobody has are closed
     assert drive.tasks.run(task, {"file": "r"}).code == 38  # ENOSYS: it is no stream
 
 

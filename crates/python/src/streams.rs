@@ -76,11 +76,11 @@ impl Streams {
         &self,
         py: Python<'py>,
         handle: u64,
-        bytes: u64,
+        size: u64,
     ) -> PyResult<(Bound<'py, PyBytes>, Option<OutcomeRow<'py>>)> {
-        check_size(bytes)?;
+        check_size(size)?;
         let mut stream = of(handle)?;
-        let read = self.try_call(async move |host| host.read_stream(&mut stream, bytes).await)?;
+        let read = self.try_call(async move |host| host.read_stream(&mut stream, size).await)?;
         Ok(match read {
             Ok(read) => (PyBytes::new(py, &read), None),
             Err(outcome) => (PyBytes::new(py, &[]), Some(outcome_row(py, outcome))),
@@ -121,7 +121,7 @@ impl Streams {
         let Some(stream) = OPEN.with_borrow_mut(|open| open.remove(&handle)) else {
             return Ok(());
         };
-        self.run_call(async move |host| host.close_stream(stream).await)
+        self.0.get().with(|drive| drive.streams().close(stream))
     }
 }
 

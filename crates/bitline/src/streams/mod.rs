@@ -153,12 +153,15 @@ impl Streams<'_> {
         self.run_host(|host| async move { host.stream_outcome(&mut inside).await })
     }
 
-    /// Closes a stream; one that is not over is stopped, and what it wrote is rolled back.
+    /// Closes a stream; one that is not over is stopped, and what it wrote is rolled back. Without power there is none left.
     ///
     /// # Errors
     /// What the drive reports.
     pub fn close(&mut self, stream: Stream) -> Result<(), Error> {
-        self.run_host(|host| async move { host.close_stream(stream).await })
+        match self.run_host(|host| async move { host.close_stream(stream).await }) {
+            Err(Error::NoPower) => Ok(()),
+            closed => closed,
+        }
     }
 
     fn run_host<T: 'static, F>(&mut self, function: impl FnOnce(Host) -> F) -> Result<T, Error>

@@ -78,6 +78,8 @@ class Stream:
     def read(self, size: int = -1) -> bytes:
         """Read what comes next: `size` bytes, or what is left before the end; nothing at the end.
 
+        Of a stream that `write` feeds it gives what there is, which may be nothing, until `finish`.
+
         Args:
             size: Bytes; all up to the end, if negative.
 

@@ -25,6 +25,8 @@ pub enum ErrorKind {
     Image,
     /// The operating system refused to read or write a file.
     File,
+    /// A stream has failed.
+    Stream,
     /// The drive has no power, or lost it meanwhile.
     Power,
     /// The drive's watch broke the call off.
@@ -45,12 +47,12 @@ impl Error {
             Error::Volume(error) => of_volume(error),
             Error::Task(TaskError::Module(_)) => ErrorKind::Module,
             Error::Task(TaskError::Device(error)) => of_host(error),
+            Error::Stream(_) => ErrorKind::Stream,
             Error::NoVector(_) => ErrorKind::NotFound,
             Error::Trace(TraceError::Io { .. }) | Error::TraceWrite(_) => ErrorKind::File,
             Error::NoPower | Error::PowerLost => ErrorKind::Power,
             Error::Interrupted => ErrorKind::Interrupted,
             Error::Task(_)
-            | Error::Stream(_)
             | Error::StaleStream(_)
             | Error::Bits(_)
             | Error::Search(_)

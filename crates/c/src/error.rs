@@ -20,6 +20,7 @@ pub(crate) enum Code {
     File = -8,
     Power = -9,
     Internal = -10,
+    Stream = -11,
 }
 
 /// Why a call could not do it.
@@ -51,6 +52,7 @@ impl From<Error> for Failure {
             ErrorKind::Image => Code::Image,
             ErrorKind::File => Code::File,
             ErrorKind::Power => Code::Power,
+            ErrorKind::Stream => Code::Stream,
             // No drive here has a watch that interrupts.
             _ => Code::Internal,
         };

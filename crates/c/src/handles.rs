@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use bitline::{Drive, Error, Outcome, Pending, TaskRun, Unclosed};
+use bitline::{Drive, Error, Outcome, Pending, Stream, TaskRun, Unclosed};
 
 use crate::error::{Code, Failure, catch};
 
@@ -22,6 +22,9 @@ pub struct Named<T> {
 pub type DriveName = *mut Named<Drive>;
 /// C's name of a context.
 pub type ContextName = *mut Named<Context>;
+
+/// C's name of a stream.
+pub type StreamName = *mut Named<Stream>;
 
 /// What a run is asked to do, and then what became of it.
 pub struct Context {
@@ -55,6 +58,7 @@ enum Place {
 #[derive(Default)]
 struct Table {
     contexts: BTreeMap<usize, Context>,
+    streams: BTreeMap<usize, (DriveName, Stream)>,
     drives: BTreeMap<usize, Place>,
 }
 
@@ -62,7 +66,8 @@ impl Drop for Table {
     fn drop(&mut self) {
         // The thread ends: runs are let go of before their drives, whose power is cut. Nobody is left to hear of an error.
         let contexts = std::mem::take(&mut self.contexts);
-        let _ = catch(|| drop(contexts));
+        let streams = std::mem::take(&mut self.streams);
+        let _ = catch(|| drop((contexts, streams)));
         for (_, place) in std::mem::take(&mut self.drives) {
             let _ = catch(|| drop(place));
         }
@@ -193,6 +198,30 @@ pub(crate) fn with_context<T>(
 pub(crate) fn free_context(name: ContextName) -> Result<(), Failure> {
     let context = with_table(|table| table.contexts.remove(&name.addr()))?;
     context.map(drop).ok_or_else(|| unknown(name, "context"))
+}
+
+/// Keeps a stream of a drive; gives its name.
+pub(crate) fn keep_stream(drive: DriveName, stream: Stream) -> Result<StreamName, Failure> {
+    let number = new_number();
+    with_table(|table| table.streams.insert(number, (drive, stream)))?;
+    Ok(name_of(number))
+}
+
+/// Calls `work`, which calls no drive, with a stream and the name of its drive.
+pub(crate) fn with_stream<T>(
+    name: StreamName,
+    work: impl FnOnce(DriveName, &Stream) -> T,
+) -> Result<T, Failure> {
+    with_table(|table| match table.streams.get(&name.addr()) {
+        Some((drive, stream)) => Ok(work(*drive, stream)),
+        None => Err(unknown(name, "stream")),
+    })?
+}
+
+/// Gives the name of a stream up.
+pub(crate) fn forget_stream(name: StreamName) -> Result<(DriveName, Stream), Failure> {
+    let stream = with_table(|table| table.streams.remove(&name.addr()))?;
+    stream.ok_or_else(|| unknown(name, "stream"))
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ mod error;
 mod handles;
 mod memory;
 mod run;
+mod stream;
 mod volume;
 
 pub use context::{
@@ -18,9 +19,10 @@ pub use context::{
 };
 pub use drive::{Task, isc_close_drive, isc_load_task, isc_open_drive, isc_unload_task};
 pub use error::isc_error_text;
-pub use handles::{ContextName, DriveName, Named};
+pub use handles::{ContextName, DriveName, Named, StreamName};
 pub use run::{
     Usage, isc_get_log, isc_get_reason, isc_get_ret, isc_get_usage, isc_is_finished, isc_run_task,
     isc_submit_task, isc_wait_task,
 };
+pub use stream::{isc_fsclose, isc_fsfinish, isc_fsopen, isc_fsread, isc_fswrite};
 pub use volume::{isc_volume_read, isc_volume_remove, isc_volume_size, isc_volume_write};

@@ -1,7 +1,7 @@
 //! The library as host programs in C have it: its header, the example, misuse, and what has no call in C to make it.
 
 use std::collections::BTreeSet;
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -273,4 +273,91 @@ fn a_store_is_looked_up_in() {
     assert_eq!(&value, b"of whom.\0");
     assert_eq!(bitline_c::isc_close_drive(drive), 0);
     assert_eq!(bitline_c::isc_free_context(context), 0);
+}
+
+/// Takes pieces of 16 bytes at most, and emits each with its first byte turned; fails where that is 0.
+const TURN: &str = r#"(local $bytes i32)
+  (loop $pieces
+    (local.set $bytes (i32.wrap_i64 (call $next (i32.const 64) (i32.const 16) (i32.const 0))))
+    (if (i32.eqz (local.get $bytes)) (then (return (i32.const 0))))
+    (if (i32.eqz (i32.load8_u (i32.const 64))) (then (return (i32.const 7))))
+    (i32.store8 (i32.const 64) (i32.xor (i32.const 255) (i32.load8_u (i32.const 64))))
+    (drop (call $emit (i32.const 64) (local.get $bytes)))
+    (br $pieces))
+  (i32.const 0)"#;
+
+#[test]
+fn streams_are_opened_read_written_and_closed() {
+    let c = |text: &[u8]| CString::new(text).expect("no zero");
+    let module = wat::parse_str(format!(
+        r#"(module
+          (import "isc" "stream_next" (func $next (param i32 i32 i32) (result i64)))
+          (import "isc" "stream_emit" (func $emit (param i32 i32) (result i64)))
+          (memory (export "memory") 1 1)
+          (func (export "isc_main") (result i32) {TURN}))"#
+    ));
+    let module = module.expect("a module");
+    let (mut drive, mut context) = (std::ptr::null_mut(), std::ptr::null_mut());
+    let (mut stream, mut task) = (
+        std::ptr::null_mut(),
+        bitline_c::Task {
+            identifier: 0,
+            index: 0,
+            reserved: [0; 3],
+        },
+    );
+    let (letters, file, to) = ([1u8; 40], c(b"letters"), c(b"to"));
+    let mut read = [0u8; 100];
+    // SAFETY: each pointer is to what the header says it is to.
+    unsafe {
+        use bitline_c::*;
+        let none = std::ptr::null();
+        assert_eq!(isc_open_drive(none, none, &mut drive), 0);
+        for name in [&file, &to] {
+            let data = letters.as_ptr().cast();
+            assert_eq!(isc_volume_write(drive, name.as_ptr(), data, 40), 0);
+        }
+        let bytes = module.as_ptr().cast();
+        assert_eq!(isc_load_task(drive, bytes, module.len(), 0, &mut task), 0);
+        assert_eq!(isc_new_context(drive, &mut context), 0);
+        let (r, w) = (c(b"r"), c(b"w"));
+        assert_eq!(isc_register_file(context, file.as_ptr(), r.as_ptr()), 0);
+        assert_eq!(isc_register_file(context, to.as_ptr(), w.as_ptr()), 1);
+        // A file to the host.
+        assert_eq!(isc_fsopen(context, task, 0, -1, &mut stream), 0);
+        assert_eq!(isc_fsread(stream, read.as_mut_ptr().cast(), 30), 30);
+        assert_eq!(isc_fsread(stream, read[30..].as_mut_ptr().cast(), 70), 10);
+        assert_eq!(isc_fsread(stream, read.as_mut_ptr().cast(), 70), 0);
+        let turned = |at: usize| if at % 16 == 0 { 254 } else { 1 };
+        assert!((0..40).all(|at| read[at] == turned(at)), "{read:?}");
+        assert_eq!(isc_fswrite(stream, letters.as_ptr().cast(), 1), -6);
+        assert_eq!(isc_fsclose(stream), 0);
+        assert_eq!(isc_fsclose(stream), -2, "it was given up");
+        // The host's bytes into a file.
+        assert_eq!(isc_fsopen(context, task, -1, 1, &mut stream), 0);
+        assert_eq!(isc_fswrite(stream, letters.as_ptr().cast(), 40), 40);
+        assert_eq!(isc_fsfinish(stream), 0);
+        assert_eq!(isc_fsclose(stream), 0);
+        let place = read.as_mut_ptr().cast();
+        assert_eq!(isc_volume_read(drive, to.as_ptr(), place, 100, 0), 40);
+        assert!((0..40).all(|at| read[at] == turned(at)), "{read:?}");
+        // One that fails.
+        assert_eq!(isc_fsopen(context, task, -1, 1, &mut stream), 0);
+        assert_eq!(isc_fswrite(stream, [0u8; 4].as_ptr().cast(), 4), 4);
+        assert_eq!(isc_fsfinish(stream), -11);
+        let text = CStr::from_ptr(isc_error_text()).to_str().expect("UTF-8");
+        assert!(text.contains("returned 7"), "{text}");
+        assert_eq!(isc_fsclose(stream), 0);
+        assert_eq!(isc_volume_read(drive, to.as_ptr(), place, 100, 0), 40);
+        assert!((0..40).all(|at| read[at] == turned(at)), "nothing is left");
+        assert_eq!(isc_fsopen(context, task, -2, 1, &mut stream), -1);
+        assert_eq!(isc_fsopen(context, task, 0, 1, std::ptr::null_mut()), -1);
+        assert_eq!(isc_fsread(std::ptr::null_mut(), place, 1), -2);
+        assert_eq!(isc_fsopen(context, task, 0, -1, &mut stream), 0);
+        // A drive may be closed before its streams.
+        assert_eq!(isc_close_drive(drive), 0);
+        assert_eq!(isc_fsread(stream, place, 1), -2);
+        assert_eq!(isc_fsclose(stream), -2);
+        assert_eq!(isc_free_context(context), 0);
+    }
 }

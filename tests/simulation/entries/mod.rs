@@ -9,6 +9,7 @@ mod names;
 mod programs;
 mod search;
 mod shapes;
+mod streams;
 mod world;
 
 use std::cell::RefCell;

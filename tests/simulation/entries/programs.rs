@@ -10,16 +10,18 @@ use super::shapes::{of, pointer};
 use super::world::{Space, World};
 
 /// Indices that entries name.
-const PROGRAMS: u64 = 3;
+pub(super) const PROGRAMS: u64 = 3;
 
-/// Adds 1 to the first byte of every file; of one that is only to be read, in memory alone.
+/// Adds 1 to the first byte of every file; of one that is only to be read, in memory alone. In a stream it emits what it takes then.
 const TASK: &str = r#"(module
   (import "isc" "file_count" (func $file_count (result i32)))
   (import "isc" "file_read" (func $file_read (param i32 i32 i32 i64) (result i64)))
   (import "isc" "file_write" (func $file_write (param i32 i32 i32 i64) (result i64)))
+  (import "isc" "stream_next" (func $next (param i32 i32 i32) (result i64)))
+  (import "isc" "stream_emit" (func $emit (param i32 i32) (result i64)))
   (memory (export "memory") 1)
   (func (export "isc_main") (result i32)
-    (local $file i32)
+    (local $file i32) (local $bytes i32)
     (block $done
       (loop $next
         (br_if $done (i32.ge_u (local.get $file) (call $file_count)))
@@ -28,10 +30,16 @@ const TASK: &str = r#"(module
         (drop (call $file_write (local.get $file) (i32.const 0) (i32.const 1) (i64.const 0)))
         (local.set $file (i32.add (local.get $file) (i32.const 1)))
         (br $next)))
+    (loop $pieces
+      (local.set $bytes (i32.wrap_i64
+        (call $next (i32.const 1024) (i32.const 8192) (i32.const 0))))
+      (if (i32.gt_s (local.get $bytes) (i32.const 0)) (then
+        (drop (call $emit (i32.const 1024) (local.get $bytes)))
+        (br $pieces))))
     (i32.const 0)))"#;
 
 /// A namespace of which no block is kept.
-fn space(world: &World, random: &mut Random) -> Space {
+pub(super) fn space(world: &World, random: &mut Random) -> Space {
     let spaces = world.spaces.iter().filter(|space| space.id.get() != 1);
     let spaces: Vec<&Space> = spaces.collect();
     *spaces[random.below(spaces.len() as u64) as usize]
@@ -82,8 +90,8 @@ pub(super) fn activate(world: &mut World, random: &mut Random) -> SubmissionEntr
     command.encode(CommandId::new(0))
 }
 
-pub(super) fn execute(world: &mut World, random: &mut Random) -> SubmissionEntry {
-    let space = space(world, random);
+/// What a run or a stream is asked to do.
+pub(super) fn request(world: &World, random: &mut Random, space: Space) -> Request {
     let files = (0..random.below(3)).map(|_| {
         let (first, blocks) = world.pages(random, space);
         File {
@@ -99,7 +107,7 @@ pub(super) fn execute(world: &mut World, random: &mut Random) -> SubmissionEntry
         return_bytes: 16,
         ..Limits::default()
     };
-    let request = Request {
+    Request {
         identifier: u64::from(random.chance(0.05)),
         isolation: Isolation::ALL[random.below(4) as usize],
         retries: random.below(2) as u16,
@@ -107,7 +115,13 @@ pub(super) fn execute(world: &mut World, random: &mut Random) -> SubmissionEntry
         files,
         stores: stores(world, random, space),
         arguments: vec![7; random.below(9) as usize],
-    };
+    }
+}
+
+pub(super) fn execute(world: &mut World, random: &mut Random) -> SubmissionEntry {
+    let space = space(world, random);
+    let request = request(world, random, space);
+    let limits = request.limits;
     let mut bytes = request.encode().expect("few files");
     let request_bytes = bytes.len() as u32;
     let result_bytes = Outcome::room(limits.return_bytes, limits.log_bytes) as u32;

@@ -13,6 +13,7 @@ use zerocopy::IntoBytes;
 
 use super::programs;
 use super::search;
+use super::streams;
 use super::world::{HANDLES, World};
 
 /// A command, and a legal entry of it.
@@ -38,7 +39,7 @@ const fn shape(opcode: u8, legal: fn(&mut World, &mut Random) -> SubmissionEntry
 }
 
 /// I/O commands.
-pub(crate) const IO: [Shape; 20] = [
+pub(crate) const IO: [Shape; 24] = [
     shape(opcode::FLUSH, flush),
     Shape {
         spare: spare_blocks,
@@ -100,6 +101,28 @@ pub(crate) const IO: [Shape; 20] = [
         weight: 2,
         least_percent: 5,
         ..shape(opcode::EXECUTE_PROGRAM, programs::execute)
+    },
+    // So do streams, of which there may be eight.
+    Shape {
+        weight: 2,
+        least_percent: 3,
+        ..shape(opcode::STREAM_OPEN, streams::open)
+    },
+    Shape {
+        weight: 2,
+        least_percent: 3,
+        ..shape(opcode::STREAM_READ, streams::read)
+    },
+    // Many have a file as their input.
+    Shape {
+        weight: 2,
+        least_percent: 3,
+        ..shape(opcode::STREAM_WRITE, streams::write)
+    },
+    Shape {
+        weight: 1,
+        least_percent: 3,
+        ..shape(opcode::STREAM_CLOSE, streams::close)
     },
 ];
 

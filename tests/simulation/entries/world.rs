@@ -2,7 +2,8 @@
 //! that entries may name.
 
 use bitline::Drive;
-use bitline::inside::InsideHost;
+use bitline::inside::{InsideDrive, InsideHost};
+use device::stream::StreamId;
 use host::bits::BitsDevice;
 use host::{Buffer, Memory};
 use nvme::command::RegionRecord;
@@ -52,6 +53,8 @@ pub(crate) struct World {
     pub(super) regions: Vec<(Space, RegionRecord)>,
     /// Lookups that can be gone on with: namespace, search region, cursor.
     pub(super) cursors: Vec<(Space, RegionId, u32)>,
+    /// Streams that are open, each with its namespace.
+    pub(super) streams: Vec<(Space, u32)>,
     memory: Memory,
     lists: Buffer,
     lists_used: u64,
@@ -71,6 +74,7 @@ impl World {
             handles: Vec::new(),
             regions: Vec::new(),
             cursors: Vec::new(),
+            streams: Vec::new(),
             memory,
             lists,
             lists_used: 0,
@@ -108,6 +112,13 @@ impl World {
         });
         let found = found.expect("it has power");
         (self.spaces, self.handles) = found.expect("Identify and Directive Receive work");
+        let open = drive.device().expect("it has power").streams.open_streams();
+        let spaces = &self.spaces;
+        let with_space = |id: StreamId| {
+            let space = spaces.iter().find(|space| space.id == id.namespace)?;
+            Some((*space, id.number))
+        };
+        self.streams = open.into_iter().filter_map(with_space).collect();
     }
 
     /// An entry is drawn: what is garbled from now on is a list of its own, not that of a legal one before it.

@@ -245,6 +245,7 @@ mod tests {
                     "tasks",
                     "tx",
                     "programs",
+                    "streams",
                     "front end"
                 ]
             );

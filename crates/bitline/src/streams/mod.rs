@@ -116,7 +116,7 @@ impl Streams<'_> {
         self.run_host(|host| async move { host.open_stream(&program, &asked).await })
     }
 
-    /// Reads what comes next: as many bytes as asked for, unless the end comes first; none at the end.
+    /// Reads what comes next: as many bytes as asked for, unless the end comes first, or more is to be written before; none at the end.
     ///
     /// # Errors
     /// [`Error::Stream`] if the stream has failed, with what became of it; [`Error::StaleStream`] if an object of its was removed,

@@ -112,6 +112,8 @@ impl Host {
             let left = bytes - read.len() as u64;
             let asked = left.clamp(RESULT_BYTES_MIN.into(), most) as u32;
             match self.stream_device().read(opened.number, asked).await? {
+                // More is to be written first.
+                Fetched::Data(data) if data.is_empty() => break,
                 Fetched::Data(data) => read.extend(data),
                 Fetched::Over(outcome) => *opened.outcome.borrow_mut() = Some(outcome),
             }
@@ -137,11 +139,31 @@ impl Host {
     ) -> Result<(), Error> {
         self.check_stream(stream).await?;
         let opened = &stream.0;
-        let is_over = self.stream_device().write(opened.number, data, end).await?;
-        match is_over {
-            true => self.stream_outcome(stream).await.map(drop),
-            false => Ok(()),
+        let (device, mut rest) = (self.stream_device(), data);
+        loop {
+            let written = device.write(opened.number, rest, end);
+            let (taken, is_over) = written.await?;
+            if is_over {
+                return self.stream_outcome(stream).await.map(drop);
+            }
+            if taken == rest.len() {
+                return Ok(());
+            }
+            rest = &rest[taken..];
+            // There is room when some of what was made is here.
+            self.fetch_ahead(stream).await?;
         }
+    }
+
+    /// Fetches what there is, for who reads later.
+    async fn fetch_ahead(&self, stream: &Stream) -> Result<(), Error> {
+        let opened = &stream.0;
+        let most = BYTES_PER_COMMAND.min(self.block.bytes_per_command()) as u32;
+        match self.stream_device().read(opened.number, most).await? {
+            Fetched::Data(data) => opened.rest.borrow_mut().extend(data),
+            Fetched::Over(outcome) => *opened.outcome.borrow_mut() = Some(outcome),
+        }
+        opened.check_outcome()
     }
 
     /// As [`super::Streams::outcome`].
@@ -154,6 +176,10 @@ impl Host {
         let most = BYTES_PER_COMMAND.min(self.block.bytes_per_command()) as u32;
         while opened.outcome.borrow().is_none() {
             match self.stream_device().read(opened.number, most).await? {
+                Fetched::Data(data) if data.is_empty() => {
+                    let text = "the stream is not over: say first that no more will be written";
+                    return Err(Error::Task(TaskError::Usage(text.into())));
+                }
                 Fetched::Data(data) => opened.rest.borrow_mut().extend(data),
                 Fetched::Over(outcome) => *opened.outcome.borrow_mut() = Some(outcome),
             }

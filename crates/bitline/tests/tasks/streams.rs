@@ -241,24 +241,30 @@ fn the_host_feeds_a_stream() {
     drive.streams().finish(&mut stream).expect("well");
     cut(&mut drive);
     assert!(drive.volume().read("to").expect("it is there") == inverted);
-    // And back to the host, which has to fetch before there is room for more.
-    let asked = StreamRun::of(TaskRun::default())
-        .elements(3)
-        .piece_bytes(1000);
-    let mut stream = open(&mut drive, &invert(), &asked);
-    let mut read = Vec::new();
-    for chunk in data.chunks(50_000) {
-        drive.streams().write(&mut stream, chunk).expect("room");
-        read.extend(
-            drive
-                .streams()
-                .read(&mut stream, chunk.len() as u64 / 2)
-                .expect("it comes"),
-        );
+    // And back to the host, which may read after each write, all at the end, or nothing but what there is.
+    for often in [true, false] {
+        let asked = StreamRun::of(TaskRun::default())
+            .elements(3)
+            .piece_bytes(1000);
+        let mut stream = open(&mut drive, &invert(), &asked);
+        assert_eq!(read_all(&mut drive, &mut stream, 100).expect("well"), b"");
+        let mut read = Vec::new();
+        for chunk in data.chunks(50_000) {
+            drive.streams().write(&mut stream, chunk).expect("room");
+            if often {
+                read.extend(drive.streams().read(&mut stream, 1 << 20).expect("well"));
+            }
+        }
+        assert!(!often || read == inverted, "what was sent is there");
+        assert!(drive.streams().outcome(&mut stream).is_err(), "not over");
+        drive.streams().finish(&mut stream).expect("it is taken");
+        read.extend(read_all(&mut drive, &mut stream, 100_000).expect("well"));
+        assert!(read == inverted);
+        let again = drive.streams().write(&mut stream, b"x");
+        let status = crate::drive_status(again);
+        assert_eq!(status, bitline::Status::COMMAND_SEQUENCE_ERROR);
+        drive.streams().close(stream).expect("open");
     }
-    drive.streams().finish(&mut stream).expect("it is taken");
-    read.extend(read_all(&mut drive, &mut stream, 100_000).expect("well"));
-    assert!(read == inverted);
 }
 
 /// Throughput is that of the slowest stage: of elements that compute for long, each on a core of its own, all at once.

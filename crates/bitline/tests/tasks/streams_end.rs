@@ -1,6 +1,6 @@
 //! How streams end: failing, stopped, refused, or closed when there is nothing left of what they read.
 
-use bitline::{Ended, Error, StreamRun, TaskFile, TaskRun};
+use bitline::{Drive, Ended, Error, StreamRun, TaskFile, TaskRun};
 
 use crate::streams::{
     EMIT, compute, echo, ended, from_file, into_file, load, open, read_all, stage,
@@ -220,4 +220,37 @@ fn a_format_ends_streams() {
         read_all(&mut drive, &mut stream, 100).expect("well"),
         [1; 5000]
     );
+}
+
+/// However many streams wait for the host, there is memory for runs: half of what tasks have.
+#[test]
+fn streams_leave_memory_for_runs() {
+    let mut drive = drive(&[
+        ("task.dram_bytes", "1048576"),
+        ("task.memory_bytes", "262144"),
+    ]);
+    write_file(&mut drive, "file", &[1; 5000]);
+    let program = load(&mut drive, &echo());
+    let open = |drive: &mut Drive, elements| {
+        let asked = StreamRun::of(TaskRun::default()).elements(elements);
+        drive.streams().open(&program, &asked)
+    };
+    let full = bitline::Status::from_field(0x721);
+    let refused = open(&mut drive, 3).map(drop);
+    assert_eq!(
+        crate::drive_status(refused),
+        full,
+        "three times 256 of 512 KiB"
+    );
+    let held = open(&mut drive, 2).expect("room");
+    let refused = open(&mut drive, 0).map(drop);
+    assert_eq!(crate::drive_status(refused), full);
+    let run = TaskRun::of(vec![TaskFile::read("file")]);
+    for _ in 0..3 {
+        let outcome = drive.tasks().run(&program, &run).expect("begun");
+        assert_eq!(outcome.ended, Ended::Committed);
+    }
+    drive.streams().close(held).expect("open");
+    let next = open(&mut drive, 2).expect("room again");
+    drive.streams().close(next).expect("open");
 }

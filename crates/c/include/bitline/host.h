@@ -62,7 +62,8 @@ typedef enum {
   ISC_EIMAGE = -7,    /* the image is damaged, in use, no image, or made for another drive */
   ISC_EFILE = -8,     /* the operating system refused to read or write a file */
   ISC_EPOWER = -9,    /* the drive has no power */
-  ISC_EINTERNAL = -10 /* the drive is broken, or Bitline is */
+  ISC_EINTERNAL = -10, /* the drive is broken, or Bitline is */
+  ISC_ESTREAM = -11    /* a stream has failed: its task, or what it reads or writes */
 } isc_error;
 
 /* What the last call of this thread that failed says about it, as a sentence; empty before the first one. The text stays
@@ -206,6 +207,31 @@ int64_t isc_get_log(isc_context *context, char *to, size_t bytes);
 
 /* Tells what the run took. */
 int isc_get_usage(isc_context *context, isc_usage *usage);
+
+/* ---- Filestreams (TH-iSSD, Table 1): files as tasks make them, read while they are being made (docs/streams.md). ----
+ * isc_load_task is the paper's reg_task, and isc_put_args its send_params. */
+
+typedef struct isc_stream isc_stream;
+
+#define ISC_HOST (-1) /* in the place of a file: the host sends the input, or fetches the output */
+
+/* Opens a stream of what a context registers: files, stores and arguments, isolation and limits; the context may be used anew or
+ * given up then. `input` and `output` are numbers of its files, or ISC_HOST. ISC_ENOTFOUND; ISC_ESTATUS, such as Stream Limit
+ * Reached. */
+int isc_fsopen(isc_context *context, isc_task task, int input, int output, isc_stream **stream);
+
+/* Reads what comes next: `bytes` bytes, fewer before the end, 0 at it. ISC_ESTREAM if the stream has failed, with the reason in
+ * isc_error_text(); ISC_EUSAGE if its file was removed, replaced or resized meanwhile: it is stopped then. */
+int64_t isc_fsread(isc_stream *stream, void *to, size_t bytes);
+
+/* Sends what the stream is to take next. Gives `bytes`. Errors as isc_fsread; ISC_ESTATUS where the input is a file. */
+int64_t isc_fswrite(isc_stream *stream, const void *from, size_t bytes);
+
+/* Says that no more will be sent. Output that goes to a file is there when this returns, for good. Errors as isc_fswrite. */
+int isc_fsfinish(isc_stream *stream);
+
+/* Closes a stream; one that is not over is stopped, and what it wrote is rolled back. */
+int isc_fsclose(isc_stream *stream);
 
 #ifdef __cplusplus
 }

@@ -78,7 +78,10 @@ impl Element {
                 self.pipeline.output.done(taken.index);
             }
             self.at.replace(At::Nothing);
-            match self.pipeline.input.take().await {
+            let waiting = self.pipeline.rest.wait();
+            let taken = self.pipeline.input.take().await;
+            drop(waiting);
+            match taken {
                 Some(taken) => self.at.replace(At::Piece { taken, had: 0 }),
                 None => {
                     self.at.replace(At::End);
@@ -186,7 +189,9 @@ impl Files for Element {
                 return Err(FileError::refused(errno::EFBIG));
             }
             self.pipeline.bring_out(self.requester, data.bytes()).await;
+            let waiting = self.pipeline.rest.wait();
             self.pipeline.output.emit(index, data).await;
+            drop(waiting);
             Ok(())
         })
     }

@@ -71,6 +71,11 @@ impl Input {
         self.changed.announce();
     }
 
+    /// Whether it is known how many pieces there are.
+    pub(super) fn has_end(&self) -> bool {
+        self.count.get().is_some()
+    }
+
     /// Pieces that were taken, or are being waited for by who takes them.
     pub(super) fn begun(&self) -> u64 {
         let next = self.next.get();

@@ -10,6 +10,7 @@ mod element;
 mod input;
 mod output;
 mod pipeline;
+mod rest;
 mod stages;
 
 use std::cell::{Cell, RefCell};
@@ -31,6 +32,9 @@ use crate::tx::Transactions;
 pub use config::StreamConfig;
 use pipeline::{Ends, Pipeline, whole};
 use stages::{Parts, Stages};
+
+/// Bytes that the memory of an element may grow by, if the stream asks for no limit.
+const HEAP_BYTES: u64 = 1 << 20;
 
 /// What names a stream: its namespace, and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -87,6 +91,10 @@ pub struct Streams {
     cores: u32,
     open: RefCell<BTreeMap<StreamId, Rc<Open>>>,
     next: Cell<u32>,
+    /// Bytes of the memories of tasks that streams may have together: however long they wait for the host, runs have the others.
+    memory_max: u64,
+    /// Those that they have.
+    memory: Cell<u64>,
 }
 
 /// What comes next of a stream's output.
@@ -116,6 +124,8 @@ impl Streams {
             cores: backend.cores.for_tasks(),
             open: RefCell::default(),
             next: Cell::new(1),
+            memory_max: backend.dram_map.tasks.bytes() / 2,
+            memory: Cell::new(0),
         })
     }
 
@@ -127,7 +137,7 @@ impl Streams {
     pub fn open(
         self: &Rc<Streams>,
         id: ProgramId,
-        asked: StreamRequest,
+        mut asked: StreamRequest,
         origin: Origin,
     ) -> Result<u32, Status> {
         let ends = self.ends_of(&asked)?;
@@ -135,20 +145,26 @@ impl Streams {
             0 => self.config.piece_bytes,
             asked => asked,
         };
+        let program = self.programs.enter(id, asked.run.identifier)?;
+        let each = self.memory_of(&program, &mut asked.run);
+        let fitting = (self.memory_max - self.memory.get()) / each;
         let elements = match asked.elements {
-            0 => self.cores.clamp(1, self.config.elements_max),
-            asked => asked,
+            0 => u64::from(self.cores.clamp(1, self.config.elements_max)).min(fitting.max(1)),
+            asked => asked.into(),
         };
+        let (memory, elements) = (elements * each, elements as u32);
         let is_possible = u64::from(piece_bytes) <= self.config.piece_bytes_max()
             && elements <= self.config.elements_max
             && asked.run.retries == 0;
         if !is_possible {
             return Err(Status::INVALID_FIELD);
         }
-        if self.open.borrow().len() >= self.config.streams_max as usize {
+        let has_room = self.open.borrow().len() < self.config.streams_max as usize
+            && memory <= self.memory_max - self.memory.get();
+        if !has_room {
             return Err(Status::STREAM_LIMIT_REACHED);
         }
-        let program = self.programs.enter(id, asked.run.identifier)?;
+        self.memory.set(self.memory.get() + memory);
         let pipeline = Rc::new(Pipeline::new(
             &self.sim,
             (self.copier.clone(), self.map),
@@ -177,12 +193,25 @@ impl Streams {
         self.sim.spawn_detached(async move {
             let outcome = streams.live(&stream, id.namespace, asked, elements, origin);
             let outcome = outcome.await;
+            streams.memory.set(streams.memory.get() - memory);
             stream.program.borrow_mut().take();
             *stream.outcome.borrow_mut() = Some(outcome);
             stream.pipeline.output.end();
             stream.changed.announce();
         });
         Ok(number)
+    }
+
+    /// Bytes of memory that an element has: what was asked for, else what the program begins with and a little more.
+    fn memory_of(&self, program: &InUse, run: &mut RunRequest) -> u64 {
+        let program = program.program();
+        let least = program.memory_min();
+        let limit = &mut run.limits.memory_bytes;
+        if *limit == 0 {
+            let most = self.tasks.limits().memory_bytes;
+            *limit = (least + HEAP_BYTES).min(most).max(least);
+        }
+        (*limit).min(program.memory_max()).max(1)
     }
 
     /// # Errors
@@ -276,11 +305,12 @@ impl Streams {
         open.get(&id).cloned().ok_or(Status::NO_SUCH_STREAM)
     }
 
-    /// Fetches what comes next of a stream's output, as soon as there is something: `most` bytes at most, in `take`, which has their
-    /// room until it returns, call by call; gives how many they were, or what became of the stream if none are left.
+    /// Fetches what comes next of a stream's output: `most` bytes, unless the end comes before, or the host has to send more input
+    /// first. `take` has the room of what it is given until it returns, call by call. Gives how many they were, or what became of the
+    /// stream if none are left; neither where the host has to send more.
     ///
     /// # Errors
-    /// No Such Stream; Command Sequence Error if its output goes to a file and it is not over; what `take` reports.
+    /// No Such Stream; what `take` reports.
     pub async fn fetch(
         &self,
         id: StreamId,
@@ -289,14 +319,33 @@ impl Streams {
     ) -> Result<(u64, Option<Outcome>), Status> {
         let stream = self.of(id)?;
         let _turn = stream.fetching.acquire(1).await;
+        let waits_for_host = || {
+            let input = &stream.pipeline.input;
+            stream.pipeline.ends.input.is_none() && !input.has_end() && !stream.is_over()
+        };
         if stream.pipeline.ends.output.is_some() {
-            return Ok((0, Some(stream.over().await)));
+            return match waits_for_host() {
+                true => Ok((0, None)),
+                false => Ok((0, Some(stream.over().await))),
+            };
         }
         let output = &stream.pipeline.output;
         let mut fetched = 0;
         while fetched < most {
             let left = most - fetched;
-            let Some(parts) = output.take(left.min(output.at_once()), left).await else {
+            let parts = output.take(left.min(output.at_once()), left);
+            let parts = match waits_for_host() {
+                true => match select(parts, stream.pipeline.rest.quiet()).await {
+                    Either::Left(parts) => parts,
+                    // What there is, though it be less.
+                    Either::Right(()) => match output.available() {
+                        0 => return Ok((fetched, None)),
+                        _ => output.take(1, left).await,
+                    },
+                },
+                false => parts.await,
+            };
+            let Some(parts) = parts else {
                 break;
             };
             let data = whole(parts);
@@ -318,8 +367,9 @@ impl Streams {
         }
     }
 
-    /// Takes what the host sends as input: pieces of it as soon as there is room for them. `end` says that no more will come; this
-    /// returns when the stream is over then. Gives what became of the stream if it is.
+    /// Takes what the host sends as input: pieces of it as soon as there is room for them. `end` says that no more will come; if its
+    /// output goes to a file this returns when the stream is over then. Gives how many bytes were taken: fewer where the host has to fetch
+    /// output before there is room; and what became of the stream if it is over.
     ///
     /// # Errors
     /// No Such Stream; Command Sequence Error if its input is a file, or has ended.
@@ -329,18 +379,24 @@ impl Streams {
         data: Data,
         end: bool,
         origin: Origin,
-    ) -> Result<Option<Outcome>, Status> {
+    ) -> Result<(u32, Option<Outcome>), Status> {
         let stream = self.of(id)?;
-        if stream.pipeline.ends.input.is_some() {
+        if stream.pipeline.ends.input.is_some() || stream.pipeline.input.has_end() {
             return Err(Status::COMMAND_SEQUENCE_ERROR);
         }
         let _turn = stream.sending.acquire(1).await;
+        let all = data.bytes();
+        let taken = Cell::new(0);
         let sent = async {
             let mut rest = data;
             while rest.bytes() > 0 {
                 let (piece, after) = rest.split(stream.pipeline.piece_bytes);
                 rest = after;
-                stream.put(piece, origin).await;
+                let bytes = piece.bytes();
+                if !stream.put(piece, origin).await {
+                    return;
+                }
+                taken.set(taken.get() + bytes);
             }
             if end {
                 stream.pipeline.input.end(stream.sent.get().1);
@@ -354,11 +410,12 @@ impl Streams {
         };
         // Of what is over nobody makes room.
         select(over, sent).await;
-        let is_over = stream.outcome.borrow().is_some();
-        match end && stream.pipeline.ends.output.is_some() || is_over {
-            true => Ok(Some(stream.over().await)),
-            false => Ok(None),
-        }
+        let ends = end && taken.get() == all && stream.pipeline.ends.output.is_some();
+        let over = match ends || stream.is_over() {
+            true => Some(stream.over().await),
+            false => None,
+        };
+        Ok((taken.get(), over))
     }
 
     /// Closes a stream, which is stopped if it is not over: what it wrote is rolled back then. Gives what became of it.
@@ -394,8 +451,8 @@ impl Streams {
     }
 
     /// Streams that are open.
-    pub fn count(&self) -> usize {
-        self.open.borrow().len()
+    pub fn open_streams(&self) -> Vec<StreamId> {
+        self.open.borrow().keys().copied().collect()
     }
 }
 
@@ -436,15 +493,34 @@ impl Open {
             .is_some_and(|outcome| outcome.ended != Ended::Committed)
     }
 
-    /// Puts a piece that the host has sent into the input.
-    async fn put(&self, piece: Data, origin: Origin) {
+    fn is_over(&self) -> bool {
+        self.outcome.borrow().is_some()
+    }
+
+    /// Puts a piece that the host has sent into the input; false if there is no room before the host has fetched output.
+    async fn put(&self, piece: Data, origin: Origin) -> bool {
         let bytes = u64::from(piece.bytes());
-        self.pipeline.input.reserve(bytes).await;
+        let room = self.pipeline.input.reserve(bytes);
+        let is_stuck = match self.pipeline.ends.output {
+            // It goes on by itself.
+            Some(_) => {
+                room.await;
+                false
+            }
+            None => matches!(
+                select(room, self.pipeline.rest.quiet()).await,
+                Either::Right(())
+            ),
+        };
+        if is_stuck {
+            return false;
+        }
         let requester = origin.requester();
         self.pipeline.take_in(requester, piece.bytes()).await;
         let (offset, index) = self.sent.get();
         self.sent.set((offset + bytes, index + 1));
         self.pipeline.input.put(index, offset, piece);
+        true
     }
 }
 

@@ -184,6 +184,11 @@ impl Output {
         Some(taken)
     }
 
+    /// Bytes that can be taken.
+    pub(super) fn available(&self) -> u64 {
+        self.state.borrow().available
+    }
+
     /// Gives room back: so many bytes of what was taken have left.
     pub(super) fn release(&self, bytes: u64) {
         self.used.set(self.used.get() - bytes);

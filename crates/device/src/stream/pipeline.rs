@@ -4,6 +4,7 @@ use sim::{Requester, Sim};
 
 use super::input::Input;
 use super::output::Output;
+use super::rest::Rest;
 use crate::memory::{Copier, DramMap};
 use crate::task::Data;
 
@@ -20,6 +21,7 @@ pub(super) struct Ends {
 pub(super) struct Pipeline {
     pub(super) input: Input,
     pub(super) output: Output,
+    pub(super) rest: Rest,
     pub(super) ends: Ends,
     pub(super) piece_bytes: u32,
     copier: Copier,
@@ -37,6 +39,7 @@ impl Pipeline {
         Pipeline {
             input: Input::new(sim, half),
             output: Output::new(sim, half, is_ordered, elements),
+            rest: Rest::new(sim),
             ends,
             piece_bytes,
             copier,

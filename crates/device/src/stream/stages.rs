@@ -222,21 +222,26 @@ impl Stages {
         let requester = self.origin.requester();
         let (pipeline, files) = (self.pipeline.clone(), self.files.clone());
         let element = Rc::new(Element::new(pipeline, files, number, requester));
+        let memory = match memory {
+            Some(memory) => Ok(memory),
+            None => {
+                let reserved = self
+                    .tasks
+                    .reserve(&self.program, &self.arguments, self.limits);
+                reserved.await
+            }
+        };
+        let _working = self.pipeline.rest.work();
         let files: Rc<dyn Files> = element.clone();
         let (program, arguments) = (&self.program, &self.arguments);
         let run = match memory {
-            Some(memory) => {
+            Ok(memory) => {
                 let run = self
                     .tasks
                     .run_in(memory, program, files, arguments, self.origin);
                 run.await
             }
-            None => {
-                let run = self
-                    .tasks
-                    .run(program, files, arguments, self.limits, self.origin);
-                run.await
-            }
+            Err(reason) => task::Run::rejected(reason),
         };
         if matches!(run.ended, task::Ended::Returned(_)) {
             element.over();

@@ -264,7 +264,7 @@ impl Part for Tasks {
 }
 
 impl Run {
-    fn rejected(reason: String) -> Run {
+    pub(crate) fn rejected(reason: String) -> Run {
         Run {
             ended: Ended::Rejected { reason },
             log: String::new(),

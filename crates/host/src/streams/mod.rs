@@ -29,7 +29,7 @@ pub struct Shape {
 /// What a stream gave.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fetched {
-    /// These bytes, of which there is at least one.
+    /// These bytes; none where the host has to send more first.
     Data(Vec<u8>),
     /// Nothing more: this is what became of it.
     Over(Outcome),
@@ -115,11 +115,18 @@ impl<T: Transport> StreamDevice<T> {
         outcome.map(Fetched::Over).ok_or_else(damaged)
     }
 
-    /// Sends what a stream is to take next, a command's bytes at a time; `end` says that no more will come. Gives whether the stream is over.
+    /// Sends what a stream is to take next, a command's bytes at a time; `end` says that no more will come. Gives how many bytes were taken,
+    /// fewer where output has to be fetched before there is room for more, and whether the stream is over. The end counts only with all
+    /// of the bytes.
     ///
     /// # Errors
     /// What the drive reports: No Such Stream; Command Sequence Error where the input is a file.
-    pub async fn write(&self, stream: u32, data: &[u8], end: bool) -> Result<bool, TaskError> {
+    pub async fn write(
+        &self,
+        stream: u32,
+        data: &[u8],
+        end: bool,
+    ) -> Result<(usize, bool), TaskError> {
         let most = self.block.bytes_per_command() as usize;
         let mut rest = data;
         loop {
@@ -127,7 +134,7 @@ impl<T: Transport> StreamDevice<T> {
             rest = after;
             let is_last = end && rest.is_empty();
             if now.is_empty() && !is_last {
-                return Ok(false);
+                return Ok((data.len(), false));
             }
             let buffer = match now.is_empty() {
                 true => None,
@@ -142,9 +149,11 @@ impl<T: Transport> StreamDevice<T> {
                 end: is_last,
                 data: pointer.unwrap_or(NO_DATA),
             });
-            let is_over = self.send("stream write", write).await?.dw0.get() != 0;
-            if is_over || rest.is_empty() {
-                return Ok(is_over);
+            let completion = self.send("stream write", write).await?;
+            let (taken, is_over) = (completion.dw0.get(), completion.dw1.get() != 0);
+            if is_over || taken < bytes || rest.is_empty() {
+                let left = rest.len() + bytes.saturating_sub(taken) as usize;
+                return Ok((data.len() - left, is_over));
             }
         }
     }

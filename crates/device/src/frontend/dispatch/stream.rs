@@ -117,9 +117,10 @@ impl Controller {
             namespace: namespace.id,
             number: write.stream,
         };
-        let over = self.streams.send(id, data, write.end, origin).await?;
+        let (taken, over) = self.streams.send(id, data, write.end, origin).await?;
         Ok(Answer {
-            dw0: over.is_some().into(),
+            dw0: taken,
+            dw1: over.is_some().into(),
             ..Answer::DONE
         })
     }

@@ -55,7 +55,8 @@ pub struct StreamOpen {
     pub data: DataPointer,
 }
 
-/// Fetches what comes next of a stream's output: all that the buffer has room for, unless the end comes first. DW0 of the completion
+/// Fetches what comes next of a stream's output: all that the buffer has room for, unless the end comes first, or the host has to send
+/// more input before. DW0 of the completion
 /// is how many bytes there are; DW1 is 1 if they are what became of the stream ([`crate::task::Outcome`]), as there is no more of
 /// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,8 +71,9 @@ pub struct StreamRead {
     pub data: DataPointer,
 }
 
-/// Sends what a stream is to take next; completes when there was room for all of it. The last one completes when the stream is
-/// over, if its output goes to a file. DW0 of the completion is 1 if the stream is over.
+/// Sends what a stream is to take next; completes when there was room for all of it, or when there is none before the host has fetched
+/// output. The last one completes when the stream is over, if its output goes to a file. DW0 of the completion is how many bytes were
+/// taken, DW1 is 1 if the stream is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamWrite {
     /// The stream's namespace.

@@ -328,7 +328,7 @@ fn streams_are_opened_read_written_and_closed() {
         assert_eq!(isc_fsread(stream, read.as_mut_ptr().cast(), 30), 30);
         assert_eq!(isc_fsread(stream, read[30..].as_mut_ptr().cast(), 70), 10);
         assert_eq!(isc_fsread(stream, read.as_mut_ptr().cast(), 70), 0);
-        let turned = |at: usize| if at % 16 == 0 { 254 } else { 1 };
+        let turned = |at: usize| if at.is_multiple_of(16) { 254 } else { 1 };
         assert!((0..40).all(|at| read[at] == turned(at)), "{read:?}");
         assert_eq!(isc_fswrite(stream, letters.as_ptr().cast(), 1), -6);
         assert_eq!(isc_fsclose(stream), 0);

@@ -38,6 +38,15 @@ const fn shape(opcode: u8, legal: fn(&mut World, &mut Random) -> SubmissionEntry
     }
 }
 
+/// A command of which few entries find what they need.
+const fn rare(opcode: u8, legal: fn(&mut World, &mut Random) -> SubmissionEntry) -> Shape {
+    Shape {
+        weight: 2,
+        least_percent: 3,
+        ..shape(opcode, legal)
+    }
+}
+
 /// I/O commands.
 pub(crate) const IO: [Shape; 24] = [
     shape(opcode::FLUSH, flush),
@@ -97,33 +106,12 @@ pub(crate) const IO: [Shape; 24] = [
     shape(opcode::DELETE, search::delete),
     shape(opcode::REGION_REPORT, search::report),
     // Runs want a program that is there and active, and files that do not meet.
-    Shape {
-        weight: 2,
-        least_percent: 5,
-        ..shape(opcode::EXECUTE_PROGRAM, programs::execute)
-    },
+    rare(opcode::EXECUTE_PROGRAM, programs::execute),
     // So do streams, of which there may be eight.
-    Shape {
-        weight: 2,
-        least_percent: 3,
-        ..shape(opcode::STREAM_OPEN, streams::open)
-    },
-    Shape {
-        weight: 2,
-        least_percent: 3,
-        ..shape(opcode::STREAM_READ, streams::read)
-    },
-    // Many have a file as their input.
-    Shape {
-        weight: 2,
-        least_percent: 3,
-        ..shape(opcode::STREAM_WRITE, streams::write)
-    },
-    Shape {
-        weight: 1,
-        least_percent: 3,
-        ..shape(opcode::STREAM_CLOSE, streams::close)
-    },
+    rare(opcode::STREAM_OPEN, streams::open),
+    rare(opcode::STREAM_READ, streams::read),
+    rare(opcode::STREAM_WRITE, streams::write),
+    rare(opcode::STREAM_CLOSE, streams::close),
 ];
 
 /// Admin commands.

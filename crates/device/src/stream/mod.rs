@@ -8,6 +8,7 @@
 mod config;
 mod element;
 mod input;
+mod open;
 mod output;
 mod pipeline;
 mod rest;
@@ -30,6 +31,7 @@ use crate::schedule::Origin;
 use crate::task::{Data, Tasks};
 use crate::tx::Transactions;
 pub use config::StreamConfig;
+use open::Open;
 use pipeline::{Ends, Pipeline, whole};
 use stages::{Parts, Stages};
 
@@ -59,24 +61,6 @@ pub struct StreamRequest {
     pub elements: u32,
     /// Whether output has the order of the input.
     pub is_ordered: bool,
-}
-
-/// A stream that is open.
-struct Open {
-    pipeline: Rc<Pipeline>,
-    /// It is to stop.
-    halted: Cell<bool>,
-    /// What became of it, once it is over.
-    outcome: RefCell<Option<Outcome>>,
-    /// Announced when either changes.
-    changed: Broadcast,
-    /// One command after another has what goes out, and another what comes in.
-    fetching: Semaphore,
-    sending: Semaphore,
-    /// Bytes that the host has sent, and pieces of these.
-    sent: Cell<(u64, u64)>,
-    /// The program, until the stream is over.
-    program: RefCell<Option<InUse>>,
 }
 
 /// The streams of a drive.
@@ -453,74 +437,6 @@ impl Streams {
     /// Streams that are open.
     pub fn open_streams(&self) -> Vec<StreamId> {
         self.open.borrow().keys().copied().collect()
-    }
-}
-
-impl Open {
-    fn halt(&self) {
-        self.halted.set(true);
-        self.changed.announce();
-    }
-
-    /// Does something unless the stream is to stop.
-    async fn unless_halted<T>(&self, work: impl Future<Output = T>) -> Option<T> {
-        let halted = async {
-            while !self.halted.get() {
-                self.changed.next().await;
-            }
-        };
-        match select(halted, work).await {
-            Either::Left(()) => None,
-            Either::Right(done) => Some(done),
-        }
-    }
-
-    /// What became of it, once it is over.
-    async fn over(&self) -> Outcome {
-        loop {
-            if let Some(outcome) = &*self.outcome.borrow() {
-                return outcome.clone();
-            }
-            self.changed.next().await;
-        }
-    }
-
-    /// Whether it is over and has not ended well.
-    fn has_failed(&self) -> bool {
-        let outcome = self.outcome.borrow();
-        outcome
-            .as_ref()
-            .is_some_and(|outcome| outcome.ended != Ended::Committed)
-    }
-
-    fn is_over(&self) -> bool {
-        self.outcome.borrow().is_some()
-    }
-
-    /// Puts a piece that the host has sent into the input; false if there is no room before the host has fetched output.
-    async fn put(&self, piece: Data, origin: Origin) -> bool {
-        let bytes = u64::from(piece.bytes());
-        let room = self.pipeline.input.reserve(bytes);
-        let is_stuck = match self.pipeline.ends.output {
-            // It goes on by itself.
-            Some(_) => {
-                room.await;
-                false
-            }
-            None => matches!(
-                select(room, self.pipeline.rest.quiet()).await,
-                Either::Right(())
-            ),
-        };
-        if is_stuck {
-            return false;
-        }
-        let requester = origin.requester();
-        self.pipeline.take_in(requester, piece.bytes()).await;
-        let (offset, index) = self.sent.get();
-        self.sent.set((offset + bytes, index + 1));
-        self.pipeline.input.put(index, offset, piece);
-        true
     }
 }
 

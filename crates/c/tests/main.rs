@@ -149,18 +149,20 @@ fn misuse_is_told() {
 }
 
 /// The checksum of a file as zlib calculates it, by the task in C.
-#[test]
-fn the_example_runs() {
-    let missing =
-        |what: &str| eprintln!("SKIPPED: {what} is not here, so the example in C was not run");
+/// Whether what compiles tasks and host programs is here; says so if it is not.
+fn can_compile() -> bool {
+    let missing = |what: &str| {
+        eprintln!("SKIPPED: {what} is not here, so the examples in C were not run");
+        false
+    };
     if Command::new("clang-19").arg("--version").output().is_err() {
         return missing("clang-19");
     }
-    if !Path::new("/usr/lib/wasm32-wasi/libc.a").exists() {
-        return missing("wasi-libc");
-    }
-    let folder = folder("example");
-    let (task, program) = (folder.join("checksum.wasm"), folder.join("task_host"));
+    Path::new("/usr/lib/wasm32-wasi/libc.a").exists() || missing("wasi-libc")
+}
+
+/// Compiles a task.
+fn compile_task(source: &str, to: &Path) {
     let mut command = Command::new("clang-19");
     command.args([
         "--target=wasm32-wasi",
@@ -170,11 +172,31 @@ fn the_example_runs() {
         "-isystem",
     ]);
     command.arg(root().join("python/bitline/include"));
-    command
-        .arg(root().join("examples/tasks/checksum.c"))
-        .arg("-o")
-        .arg(&task);
+    command.arg(root().join(source)).arg("-o").arg(to);
     ran(&mut command);
+}
+
+#[test]
+fn the_example_of_streams_runs() {
+    if !can_compile() {
+        return;
+    }
+    let folder = folder("streams");
+    let (task, program) = (folder.join("bright.wasm"), folder.join("stream_host"));
+    compile_task("examples/streams/bright.c", &task);
+    compile("clang-19", "examples/stream_host.c", &program);
+    let told = ran(Command::new(&program).arg(&task));
+    assert_eq!(told, "15000 of 640000 bytes are bright; 15000 were read\n");
+}
+
+#[test]
+fn the_example_runs() {
+    if !can_compile() {
+        return;
+    }
+    let folder = folder("example");
+    let (task, program) = (folder.join("checksum.wasm"), folder.join("task_host"));
+    compile_task("examples/tasks/checksum.c", &task);
     compile("clang-19", "examples/task_host.c", &program);
     let input = folder.join("input");
     fs::write(&input, "123456789".repeat(10_000)).expect("room");

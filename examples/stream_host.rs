@@ -90,3 +90,11 @@ fn main() -> Result<(), Error> {
     assert_eq!(drive.volume().read("picked")?, expected);
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn it_runs() {
+        super::main().expect("it runs");
+    }
+}

@@ -42,7 +42,7 @@ const fn shape(opcode: u8, legal: fn(&mut World, &mut Random) -> SubmissionEntry
 const fn rare(opcode: u8, legal: fn(&mut World, &mut Random) -> SubmissionEntry) -> Shape {
     Shape {
         weight: 2,
-        least_percent: 3,
+        least_percent: 2,
         ..shape(opcode, legal)
     }
 }
@@ -111,7 +111,11 @@ pub(crate) const IO: [Shape; 24] = [
     rare(opcode::STREAM_OPEN, streams::open),
     rare(opcode::STREAM_READ, streams::read),
     rare(opcode::STREAM_WRITE, streams::write),
-    rare(opcode::STREAM_CLOSE, streams::close),
+    Shape {
+        // So that there are some.
+        weight: 1,
+        ..rare(opcode::STREAM_CLOSE, streams::close)
+    },
 ];
 
 /// Admin commands.

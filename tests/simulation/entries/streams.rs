@@ -26,7 +26,7 @@ pub(super) fn open(world: &mut World, random: &mut Random) -> SubmissionEntry {
     let mut request = request(world, random, space);
     request.retries = 0;
     let file = |random: &mut Random, number: usize| {
-        let is_file = number < request.files.len() && random.chance(0.7);
+        let is_file = number < request.files.len() && random.chance(0.4);
         is_file.then_some(number as u32)
     };
     let (input, output) = (file(random, 0), file(random, 1));

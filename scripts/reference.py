@@ -24,6 +24,7 @@ _FUNCTION = re.compile(r"<function (.+?) at 0x[0-9a-f]+>")
 _MODULES = (
     "columns",
     "statistics",
+    "counts",
     "search",
     "advice",
     "workload",

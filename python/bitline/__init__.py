@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from bitline.admin import Admin, Health, Identity
     from bitline.advice import Advice, advise
     from bitline.bits import BitExpression, BitVector, nand, nor, xnor
+    from bitline.collectors import Collected, Collector, Collectors, Wire
     from bitline.drive import Drive
     from bitline.errors import (
         BitlineError,
@@ -71,6 +72,7 @@ _HOMES = {
     "admin": "Admin Health Identity",
     "advice": "Advice advise",
     "bits": "BitExpression BitVector nand nor xnor",
+    "collectors": "Collected Collector Collectors Wire",
     "drive": "Drive",
     "errors": "BitlineError ConfigError DisagreementError ImageError InternalError MediaError NotFoundError "
     "NvmeError UsageError WrongResultError",
@@ -102,6 +104,9 @@ __all__ = [
     "BitExpression",
     "BitVector",
     "BitlineError",
+    "Collected",
+    "Collector",
+    "Collectors",
     "CombinedPart",
     "ConfigError",
     "ConstantPart",
@@ -162,6 +167,7 @@ __all__ = [
     "VectorSpace",
     "Volume",
     "VolumeObject",
+    "Wire",
     "WorkloadInterval",
     "WrongResultError",
     "__version__",

@@ -11,6 +11,7 @@ __all__ = [
     "CLOSED_DEPTH",
     "OPEN_DEPTH",
     "Advice",
+    "Collectors",
     "Config",
     "Drive",
     "Expression",
@@ -219,6 +220,7 @@ class Tasks:
         isolation: str,
         retries: int,
         limits: tuple[int, int, int, int, int],
+        priority: int,
     ) -> tuple[str, int, str, bytes, str, tuple[int, int, int, int]]:
         """Run a program, or a module, over objects."""
 
@@ -231,6 +233,7 @@ class Tasks:
         isolation: str,
         retries: int,
         limits: tuple[int, int, int, int, int],
+        priority: int,
     ) -> Pending:
         """As `run`, which goes on."""
 
@@ -252,14 +255,67 @@ class Tasks:
     ) -> Pending:
         """As `run_on_host`, which goes on."""
 
+_Record = tuple[int, str, int, int, int, builtins.list[int], builtins.list[int], builtins.list[int], int]
+
+@final
+class Collectors:
+    """The collectors of a drive.
+
+    A wire is bytes a second, bytes that a packet carries, and bytes that it adds; a pace is bytes a second,
+    jitter, and for how many nanoseconds it sends and does not. A handle names a collector that is attached. A
+    record is port, state, number of the object, bytes there, room, packets and bytes taken in, the same
+    dropped as they came and dropped later, and nanoseconds stalled.
+    """
+
+    def __new__(cls, drive: Drive) -> Collectors: ...
+    def allocate(self, name: str, size: int) -> None:
+        """Set aside an object."""
+
+    def attach(
+        self,
+        port: int,
+        path: str | None,
+        wiring: tuple[int, int, int],
+        policy: str,
+        share: int,
+        growth: tuple[int, int],
+        resume: bool,
+        pace: tuple[float, float, float, float],
+    ) -> int:
+        """Attach a collector; its handle."""
+
+    def generate(self, handle: int, pace: tuple[float, float, float, float], packet: int, size: int) -> None:
+        """Have a collector send random bytes."""
+
+    def push(self, handle: int, data: bytes) -> None:
+        """Hand a packet over."""
+
+    def send(self, handle: int) -> None:
+        """Have a collector send what was handed over."""
+
+    def run(self, handle: int) -> None:
+        """Let time pass until a collector has sent everything."""
+
+    def status(self, handle: int) -> _Record:
+        """What the drive tells of a collector."""
+
+    def list(self) -> builtins.list[_Record]:
+        """What it tells of all of them."""
+
+    def detach(self, handle: int) -> int:
+        """End a collection; how many bytes there are."""
+
+    def settle(self, port: int) -> int:
+        """End one that a power cut has ended; how many bytes there are."""
+
 @final
 class Streams:
     """The streams of a drive.
 
     What runs is a program or a module, over files, stores and arguments as of a run. The shape is the number
-    of the file that is the input (none: the host sends it), that of the file that takes the output (none: the
-    host fetches it), bytes of a piece and elements (0: the drive's choice), and whether output keeps the
-    input's order. A handle names a stream that is open.
+    of the file that is the input, or the port of the collector (none of both: the host sends it), the file
+    that takes the output (none: the host fetches it), bytes of a piece and elements (0: the drive's choice),
+    and whether output keeps the input's order. A handle names a stream that is open.
     """
 
     def __new__(cls, drive: Drive) -> Streams: ...
@@ -271,7 +327,8 @@ class Streams:
         arguments: bytes,
         isolation: str,
         limits: tuple[int, int, int, int, int],
-        shape: tuple[int | None, int | None, int, int, bool],
+        shape: tuple[int | None, int | None, int | None, int, int, bool],
+        priority: int,
     ) -> int:
         """Open a stream; its handle."""
 
@@ -525,6 +582,12 @@ class Drive:
 
     def config(self) -> Config:
         """Its configuration."""
+
+    def set_priority(self, priority: int) -> None:
+        """Give commands that are sent from now on a priority."""
+
+    def priority(self) -> int:
+        """The priority of commands that are given no other."""
 
     def now_ps(self) -> int:
         """The present instant, in picoseconds."""

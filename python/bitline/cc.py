@@ -24,7 +24,8 @@ IMPORT_MODULE = "isc"
 IMPORTS = frozenset(
     (
         *("args_size", "get_args", "put_ret", "file_count", "file_size", "file_read", "file_write"),
-        *("submit_read", "submit_write", "wait", "log", "evaluate", "look_up", "stream_next", "stream_emit"),
+        *("submit_read", "submit_write", "wait", "log", "evaluate", "look_up"),
+        *("stream_next", "stream_emit", "operate"),
     )
 )
 

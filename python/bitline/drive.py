@@ -23,6 +23,7 @@ from numpy.typing import DTypeLike, NDArray
 from bitline import _bitline
 from bitline.admin import Admin
 from bitline.arguments import DWORD_MAX, PathLike, new_name, whole_number
+from bitline.collectors import Collectors
 from bitline.errors import UsageError
 from bitline.groups import Group, Groups
 from bitline.media import Media
@@ -34,7 +35,7 @@ from bitline.tasks import Tasks
 from bitline.tracing import Tracing
 from bitline.units import Duration
 from bitline.volume import Volume, VolumeFiles
-from bitline.workload import Flow, LatencyChunk, Queries, Replay, _chunk, workloads_as_json
+from bitline.workload import Flow, LatencyChunk, Queries, Replay, _told, workloads_as_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,10 +52,6 @@ _DRIVES = itertools.count(1)
 
 #: The last die that a home can begin at, and the most dies it can have: 16 bits each.
 _HOME_MAX = (1 << 16) - 1
-
-
-def _told(latencies: Callable[[LatencyChunk], object]) -> Callable[[dict[str, bytes]], object]:
-    return lambda columns: latencies(_chunk(columns))
 
 
 class Drive:
@@ -76,6 +73,7 @@ class Drive:
         self._volume = _bitline.Volume(native)
         self._tasks = _bitline.Tasks(native)
         self._streams = _bitline.Streams(native)
+        self._collectors = _bitline.Collectors(native)
         self._config = native.config()
         self._searches: Searches | None = None
         self._is_closed = False
@@ -120,6 +118,19 @@ class Drive:
     def power_up(self) -> None:
         """Power up after a power cut; the drive recovers from its media, which takes simulated time."""
         self._native.power_up()
+
+    @property
+    def priority(self) -> int:
+        """The priority of what is asked of the drive from now on: reads, writes, queries, runs and streams.
+
+        With `schedule.policy = "priority_aware"`, the highest of priority + 1 / size in GiB goes first
+        (TH-iSSD, Equation 1). 0 is usual, and what a lookup of one short name always has.
+        """
+        return self._native.priority()
+
+    @priority.setter
+    def priority(self, priority: int) -> None:
+        self._native.set_priority(whole_number("priority", priority, 0, DWORD_MAX))
 
     @property
     def config(self) -> str:
@@ -364,21 +375,10 @@ class Drive:
         if self._searches is None:
             self._needs_data("a search would find nothing", "drive.measure()")
             from bitline.search.searches import Searches
-            from bitline.search.store import Context
+            from bitline.search.store import context_of
 
-            glue = _bitline.Search(self._native)
-            limits = tomllib.loads(self.config)
-            pages = limits["frontend"]["max_data_transfer"]
-            transferred = self.block_bytes << 16
-            self._searches = Searches(
-                Context(
-                    glue,
-                    VolumeFiles(self.volume),
-                    names_bytes_max=limits["search"]["buffer_bytes"],
-                    link_table_bytes=limits["search"]["link_table_bytes"],
-                    transfer_bytes_max=min(transferred, 4096 << pages) if pages else transferred,
-                )
-            )
+            files = VolumeFiles(self.volume)
+            self._searches = Searches(context_of(_bitline.Search(self._native), files, self))
         return self._searches
 
     @property
@@ -390,6 +390,11 @@ class Drive:
     def streams(self) -> Streams:
         """Objects of its volume as tasks of the drive make them, read while they are being made."""
         return Streams(self)
+
+    @property
+    def collectors(self) -> Collectors:
+        """Cameras and sensors that feed the drive over ports of their own."""
+        return Collectors(self)
 
     def _needs_data(self, otherwise: str, time_with: str) -> None:
         if tomllib.loads(self.config)["data"]["storage"] == "none":

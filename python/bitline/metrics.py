@@ -137,6 +137,15 @@ _REPORT: Mapping[str, tuple[str, Quantity]] = {
     "tx.host_pages_diverted": ("Pages of open transactions changed by the host", COUNT),
     "tx.commit_pages_diverted": ("Pages of open transactions changed by commits", COUNT),
     "tx.entries_most": ("Entries of page versions, most", COUNT),
+    "streams.opened": ("Streams opened", COUNT),
+    "streams.committed": ("Streams that ended well", COUNT),
+    "streams.failed": ("Streams stopped or failed", COUNT),
+    "streams.pieces": ("Pieces of streams", COUNT),
+    "streams.input_bytes": ("Into tasks of streams", BYTES),
+    "streams.output_bytes": ("Emitted by tasks of streams", BYTES),
+    "accelerators.operators": ("Operators on accelerators", COUNT),
+    "accelerators.macs": ("Multiplications on accelerators", COUNT),
+    "accelerators.bytes": ("Operands and results of accelerators", BYTES),
     "now_ns": ("Drive's clock", TIME),
     "link_down_bytes": ("Link, host to drive", BYTES),
     "link_up_bytes": ("Link, drive to host", BYTES),
@@ -147,6 +156,7 @@ _REPORT: Mapping[str, tuple[str, Quantity]] = {
     "die_utilization": ("Dies busy, mean", SHARE),
     "dram_utilization": ("DRAM busy", SHARE),
     "core_utilization": ("Cores busy, mean", SHARE),
+    "accelerator_utilization": ("Accelerators busy, mean", SHARE),
 }
 
 #: Abbreviations.

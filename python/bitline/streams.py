@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from bitline.arguments import DWORD_MAX, NUMBER_MAX, PathLike, whole_number
+from bitline.collectors import Collector
 from bitline.errors import BitlineError, UsageError
 from bitline.tasks import Isolation, Mode, Program, TaskResult, stream_request, task_result
 
@@ -142,7 +143,7 @@ class Streams:
 
     def open(
         self,
-        path: str | None,
+        path: "str | Collector | None",
         *,
         task: "PathLike | bytes | Program",
         params: bytes = b"",
@@ -157,11 +158,13 @@ class Streams:
         cycles: int = 0,
         log_size: int = 0,
         value_size: int = 0,
+        priority: int = 0,
     ) -> Stream:
         """Open a stream, which begins to run: instances of the task take pieces of its file, side by side.
 
         Args:
-            path: The object of the volume that is the input; `None`, if `write` sends it.
+            path: The object of the volume that is the input, or the collector that sends it from now on;
+                `None`, if `write` sends it.
             task: A WebAssembly module's file, its bytes, or a program that `drive.tasks.load` gave. It takes
                 pieces with `isc_stream_next` and emits with `isc_stream_emit`.
             params: What `isc_get_args` gives each instance.
@@ -177,6 +180,8 @@ class Streams:
             cycles: Cycles that it may take for each piece.
             log_size: Bytes that all instances may log together.
             value_size: Bytes that each may return.
+            priority: What the drive ranks it by, with the size of its input, where it does so; 0:
+                `Drive.priority`.
 
         Raises:
             UsageError: A module that cannot run, with what is wrong with it.
@@ -185,7 +190,8 @@ class Streams:
                 elements beyond what it allows.
         """
         ends: dict[str, Mode] = {}
-        if path is not None:
+        collector = path if isinstance(path, Collector) else None
+        if isinstance(path, str):
             ends[path] = "r"
         if to is not None:
             if to == path:
@@ -197,11 +203,13 @@ class Streams:
         limits = (memory, cycles, log_size, value_size, 0)
         request = stream_request(task, {**ends, **(files or {})}, stores, params, isolation, limits)
         shape = (
-            None if path is None else 0,
+            0 if isinstance(path, str) else None,
+            None if collector is None else collector.port,
             None if to is None else len(ends) - 1,
             whole_number("piece_size", piece_size, 0, DWORD_MAX),
             whole_number("elements", elements, 0, 0xFFFF),
             ordered,
         )
-        handle = self._native.open(*request, shape)
+        rank = whole_number("priority", priority, 0, DWORD_MAX) or self._drive.priority
+        handle = self._native.open(*request, shape, rank)
         return Stream(self._native, handle, repr(path) if path is not None else "what is written")

@@ -153,6 +153,7 @@ class Tasks:
         log_size: int = 0,
         value_size: int = 0,
         tickets: int = 0,
+        priority: int = 0,
     ) -> TaskResult:
         """Run a task once, and wait for it. Objects that it works on stay where they are meanwhile.
 
@@ -175,6 +176,7 @@ class Tasks:
             log_size: Bytes that it may log; 0: 16 KiB, or what the drive allows if that is less.
             value_size: Bytes that it may return; 0: 64 KiB, likewise.
             tickets: Reads and writes that it may have submitted and not waited for.
+            priority: What the drive ranks it by, with its size, where it does so; 0: `Drive.priority`.
 
         Raises:
             UsageError: A module that cannot run, with what is wrong with it; a mode or isolation that is
@@ -187,7 +189,7 @@ class Tasks:
         if _is_on_host(where, task, stores, isolation, serializable, retries):
             return task_result(self._native.run_on_host(*_host_request(task, files, args, limits)))
         request = _request(task, files, stores, args, isolation, serializable, retries, limits)
-        return task_result(self._native.run(*request))
+        return task_result(self._native.run(*request, self._rank(priority)))
 
     def submit(
         self,
@@ -205,6 +207,7 @@ class Tasks:
         log_size: int = 0,
         value_size: int = 0,
         tickets: int = 0,
+        priority: int = 0,
     ) -> Pending[TaskResult]:
         """Begin to run a task, as `run` does, and go on.
 
@@ -218,7 +221,7 @@ class Tasks:
             pending = self._native.submit_on_host(*_host_request(task, files, args, limits))
             return Pending(pending, task_result)
         request = _request(task, files, stores, args, isolation, serializable, retries, limits)
-        return Pending(self._native.submit(*request), task_result)
+        return Pending(self._native.submit(*request, self._rank(priority)), task_result)
 
     def load(self, module: "PathLike | bytes", *, persistent: bool = False) -> Program:
         """Load a module and make it ready to run; one that the drive has already is not loaded again.
@@ -266,6 +269,9 @@ class Tasks:
             tickets=told["tickets_max"],
             arguments_size=Size(told["argument_bytes_max"]),
         )
+
+    def _rank(self, priority: int) -> int:
+        return whole_number("priority", priority, 0, DWORD_MAX) or self._drive.priority
 
     def _told(self) -> dict[str, Any]:
         told: dict[str, Any] = json.loads(self._native.list())

@@ -14,7 +14,7 @@ import dataclasses
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -55,6 +55,10 @@ LATENCY_COLUMNS: Mapping[str, np.dtype[Any]] = {
 
 def _chunk(columns: Mapping[str, bytes]) -> LatencyChunk:
     return {name: np.frombuffer(columns[name], kind) for name, kind in LATENCY_COLUMNS.items()}
+
+
+def _told(latencies: Callable[[LatencyChunk], object]) -> Callable[[dict[str, bytes]], object]:
+    return lambda columns: latencies(_chunk(columns))
 
 
 class _Kind:

@@ -134,6 +134,9 @@ _TYPES = {
     "log": ("ii", "i"),
     "evaluate": ("iili", "l"),
     "look_up": ("iiiii", "l"),
+    "stream_next": ("iii", "l"),
+    "stream_emit": ("ii", "l"),
+    "operate": ("ii", "i"),
 }
 
 

@@ -48,9 +48,10 @@ def test_there_are_examples_with_twins() -> None:
     assert all((TASKS / f"{example}.py").exists() for example in EXAMPLES)
 
 
-def test_the_header_imports_what_a_drive_offers() -> None:
-    header = (cc.INCLUDE / "bitline" / "isc.h").read_text()
-    assert set(re.findall(r"^ISC_IMPORT\((\w+)\)", header, re.MULTILINE)) == cc.IMPORTS
+def test_the_headers_import_what_a_drive_offers() -> None:
+    headers = [path.read_text() for path in (cc.INCLUDE / "bitline").glob("*.h")]
+    found = re.findall(r"^ISC_IMPORT\((\w+)\)", "\n".join(headers), re.MULTILINE)
+    assert set(found) == cc.IMPORTS
 
 
 @compiles

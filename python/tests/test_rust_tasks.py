@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 from test_cc import NO_ENGINE, twin_of
+from test_operators import cases, operators_in_c
 from test_tasks_in_c import check_names
 
+import bitline
 from bitline import cc, wasm
 
 CRATE = Path(__file__).parents[2] / "crates" / "isc"
@@ -81,3 +83,16 @@ def test_its_errors_roll_it_back(module: Path) -> None:
 
 def test_it_looks_names_up(modules: Path) -> None:
     check_names(modules / "names.wasm")
+
+
+def test_operators_in_rust_compute_what_those_in_c_do(modules: Path, tmp_path: Path) -> None:
+    encoded = b"".join(case.encoded() for seed in range(3) for case in cases(seed))
+    values = []
+    for module in (modules / "operators.wasm", operators_in_c(tmp_path)):
+        for preset in ("th-issd", "flash-cosmos"):
+            drive = bitline.open(preset, data="memory")
+            drive.volume["operators"] = encoded
+            result = drive.tasks.run(module, {"operators": "r"})
+            assert result.status == "committed", result.reason
+            values.append(result.value)
+    assert values == values[:1] * 4

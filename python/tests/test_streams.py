@@ -1,6 +1,9 @@
 """Streams: files as tasks of the drive make them."""
 
 import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,6 +11,7 @@ import pytest
 import bitline
 from bitline import NotFoundError, NvmeError, StreamError, UsageError
 from bitline.cc import compile_task, find_compiler
+from bitline.repro.th_issd_policies import OURS, POLICIES, draw, measured, on_front
 
 try:
     find_compiler()
@@ -129,3 +133,77 @@ def test_a_file_that_was_replaced_is_refused(drive: bitline.Drive, task: Path) -
         drive.volume["file"] = DATA[:1000]
         with pytest.raises(UsageError, match="open it again"):
             stream.read(10)
+
+
+#: Programs that read their file, piece by piece or eight pages at a time, and make nothing of it.
+READERS = {
+    "stream": "while (isc_stream_next(pages, sizeof pages, 0) > 0) {}",
+    "run": "for (int64_t at = 0; isc_pread(0, pages, sizeof pages, at) > 0; at += sizeof pages) {}",
+}
+
+
+@pytest.fixture(scope="module")
+def readers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("readers")
+    for name, loop in READERS.items():
+        text = f"static uint8_t pages[1 << 17];\nint isc_task(void) {{ {loop} return 0; }}\n"
+        (folder / f"{name}.c").write_text(f"#include <bitline/isc.h>\n{text}")
+        compile_task([folder / f"{name}.c"], folder / f"{name}.wasm")
+    return {name: folder / f"{name}.wasm" for name in READERS}
+
+
+@contextmanager
+def ranking_drive() -> Iterator[bitline.Drive]:
+    settings = {
+        "schedule.policy": "priority_aware",
+        "cache.mode": "off",
+        "nand.geometry.channels": 1,
+        "nand.geometry.chips_per_channel": 1,
+        "schedule.bypass_max": 0,
+    }
+    with bitline.open("th-issd", data="none", set=settings) as drive:
+        for name in ("one", "other"):
+            drive.volume[name] = bytes(16 << 20)
+        yield drive
+
+
+@pytest.mark.parametrize(
+    ("own", "of_drive", "is_first"), [(1, 3, False), (3, 1, True), (0, 3, True), (0, 1, False)]
+)
+def test_a_stream_of_a_higher_priority_is_done_first(
+    readers: dict[str, Path], own: int, of_drive: int, is_first: bool
+) -> None:
+    with ranking_drive() as drive:
+        other = drive.streams.open("other", task=readers["stream"], priority=2)
+        drive.priority = of_drive
+        one = drive.streams.open("one", task=readers["stream"], priority=own)
+        drive.priority = 0
+        assert (one.result.time < other.result.time) is is_first
+        with pytest.raises(UsageError, match="priority"):
+            drive.streams.open("one", task=readers["stream"], priority=-1)
+
+
+def test_a_run_of_a_higher_priority_takes_less_time_beside_a_stream(readers: dict[str, Path]) -> None:
+    times = {}
+    for priority in (1, 3):
+        with ranking_drive() as drive, drive.streams.open("other", task=readers["stream"], priority=2):
+            pending = drive.tasks.submit(readers["run"], {"one": "r"}, priority=priority)
+            times[priority, "submitted"] = pending.result().time
+        with ranking_drive() as drive, drive.streams.open("other", task=readers["stream"], priority=2):
+            times[priority, "run"] = drive.tasks.run(readers["run"], {"one": "r"}, priority=priority).time
+    assert times[3, "submitted"] < times[1, "submitted"]
+    assert times[3, "run"] < times[1, "run"]
+
+
+def test_host_reads_beside_a_stream_have_a_front(tmp_path: Path) -> None:
+    policies = {name: POLICIES[name] for name in ("read priority", OURS)}
+    points = measured(rates=(0, 200_000), reads=1_000, policies=policies)
+    alone, beside, _, ours = points
+    assert alone.stream_mbps > beside.stream_mbps > ours.stream_mbps > 500
+    assert all(ours.p50_us < point.p50_us for point in points if point.rate and point != ours)
+    front = on_front(points, "p50")
+    assert front == {("read priority", 200_000): True, (OURS, 200_000): True}
+    worse = replace(ours, policy="worse", p50_us=ours.p50_us + 1)
+    assert on_front([*points, worse], "p50")["worse", 200_000] is False
+    draw(tmp_path / "figure.png", points, quick=True)
+    assert (tmp_path / "figure.png").stat().st_size > 10_000

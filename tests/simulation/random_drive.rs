@@ -7,6 +7,9 @@ use sim::Random;
 pub fn config(seed: u64, random: &mut Random) -> Config {
     let mode = ["slc", "mlc", "tlc"][random.below(3) as usize];
     let policy = ["first_come", "read_priority", "priority_classes"][random.below(3) as usize];
+    let ranks = Random::named(seed, "life: ranks").below(4) == 0;
+    let policy = if ranks { "priority_aware" } else { policy };
+    let isp_share = [0, 10, 90][Random::named(seed, "life: share").below(3) as usize];
     let interleave = ["die", "chip"][random.below(2) as usize];
     // Under first_come nothing overtakes, so nothing steps back.
     let mut suspends = |chance| policy != "first_come" && random.chance(chance);
@@ -119,6 +122,7 @@ pub fn config(seed: u64, random: &mut Random) -> Config {
             number([0, 1, 16][random.below(3) as usize]),
         ),
         ("schedule.piece_max_us", number(pieces)),
+        ("schedule.isp_share_percent", number(isp_share)),
         ("schedule.suspend.programs", programs_suspend.to_string()),
         ("schedule.suspend.erases", erases_suspend.to_string()),
         ("schedule.suspend.times_max", number(1 + random.below(4))),

@@ -9,7 +9,8 @@ use crate::tree::expect_none;
 const ARROWS: &[(&str, &[&str])] = &[
     ("bitline-sim", &[]),
     ("bitline-nvme", &[]),
-    ("bitline-media", &["bitline-sim"]),
+    ("bitline-operators", &[]),
+    ("bitline-media", &["bitline-operators", "bitline-sim"]),
     (
         "bitline-device",
         &["bitline-media", "bitline-nvme", "bitline-sim"],

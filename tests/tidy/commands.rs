@@ -15,6 +15,9 @@ const HEAD: &str = "\
 What the drive understands, by command set and opcode. This page is made from the table in
 `crates/nvme/src/command`, from which entries are decoded, too; do not edit it. \"Base\" is the NVM Express Base
 Specification 2.1, \"NVM\" the NVM Command Set Specification 1.1.
+
+CDW3 of any I/O command but Simple Lookup, which has its mask there, is the priority that the application gives it: `A` of
+TH-iSSD 3.3, Equation 1, which counts where `schedule.policy` is `priority_aware` ([model](../model.md#ranks)).
 ";
 
 #[test]

@@ -52,6 +52,10 @@ const CLOSED: &[(&str, &str)] = &[
     ("Flow", "written as a literal, the rest by default"),
     ("Replay", "written as a literal, the rest by default"),
     ("Queries", "written as a literal, the rest by default"),
+    ("Wiring", "written as a literal"),
+    ("Packet", "when, and what"),
+    ("Pace", "written as a literal"),
+    ("Policy", "stall, or drop the newest or the oldest"),
     ("RunOptions", "written as a literal, the rest by default"),
     ("TraceOptions", "written as a literal, the rest by default"),
 ];

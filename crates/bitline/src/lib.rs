@@ -19,6 +19,7 @@ mod ageing;
 pub mod bench;
 mod bits;
 mod cells;
+mod collectors;
 mod config;
 mod drive;
 mod driver;
@@ -58,6 +59,10 @@ pub mod inside {
 // The drive and its host.
 pub use bits::{Answer, Query, Received, Reply, Request};
 pub use cells::BlockQuality;
+pub use collectors::{
+    Attach, Collector, Collectors, Generator, Handed, HandedOver, Pace, Packet, Source, Timing,
+    Wiring,
+};
 pub use drive::{Drive, Unclosed, Watch};
 pub use error::{Error, KeyValueError, PlaceError};
 pub use error_kind::ErrorKind;
@@ -85,6 +90,7 @@ pub use config::{
 };
 
 // What its parts count, what they answer, and how they fail: types that other names here have in them.
+pub use device::accelerators::AcceleratorCounts;
 pub use device::bits::{BitsCounts, ExecuteError};
 pub use device::cache::CacheCounts;
 pub use device::frontend::FrontendCounts;
@@ -94,6 +100,7 @@ pub use device::ftl::{
 pub use device::region::HandleError;
 pub use device::schedule::{Fault, FlashCounts};
 pub use device::search::{ExpectedMatches, SearchCounts};
+pub use device::stream::StreamCounts;
 pub use device::task::CycleCosts;
 pub use device::tx::TxCounts;
 pub use host::bits::Checked;
@@ -109,6 +116,7 @@ pub use media::nand::{
     ImageCheck, MediaError, NandError, PageAddress, PagePlace, PlanePlace, ProgramMode,
     StorageError, Wordline,
 };
+pub use nvme::collector::{CollectorRecord, CollectorState, Policy as CollectorPolicy};
 pub use nvme::command::{Home, RegionRecord};
 pub use nvme::query::{Part, Pattern, QueryError};
 pub use nvme::task::{

@@ -2,12 +2,14 @@
 //! in its name.
 
 use device::Device;
+use device::accelerators::AcceleratorCounts;
 use device::bits::BitsCounts;
 use device::cache::CacheCounts;
 use device::frontend::FrontendCounts;
 use device::ftl::FtlCounts;
 use device::schedule::{FlashCounts, FlashServed};
 use device::search::SearchCounts;
+use device::stream::StreamCounts;
 use device::tx::TxCounts;
 use device::{Served, tenants};
 use serde::Serialize;
@@ -35,6 +37,10 @@ pub struct Statistics {
     pub search: SearchCounts,
     /// Transactions of tasks.
     pub tx: TxCounts,
+    /// Streams.
+    pub streams: StreamCounts,
+    /// Accelerators for operators of tasks.
+    pub accelerators: AcceleratorCounts,
     /// Payload bytes from the host to the drive.
     pub link_down_bytes: u64,
     /// Payload bytes from the drive to the host.
@@ -53,6 +59,8 @@ pub struct Statistics {
     pub dram_utilization: f64,
     /// The mean over the controller's cores: firmware whose work takes time.
     pub core_utilization: f64,
+    /// The mean over the accelerators; 0 without any.
+    pub accelerator_utilization: f64,
     /// Each channel by itself.
     pub channel_utilizations: Vec<f64>,
     /// Each die by itself.
@@ -170,6 +178,8 @@ impl Statistics {
             bits: device.bits.counts(),
             search: device.search.counts(),
             tx: device.tx.counts(),
+            streams: device.streams.counts(),
+            accelerators: device.accelerators.counts(),
             link_down_bytes: device.link.down.bytes(),
             link_up_bytes: device.link.up.bytes(),
             channel_bytes: device.channels.iter().map(|channel| channel.bytes()).sum(),
@@ -179,6 +189,7 @@ impl Statistics {
             die_utilization: mean(dies.iter().sum(), dies.len()),
             dram_utilization: share(device.dram.busy().as_seconds()),
             core_utilization: share(device.cores.busy().as_seconds()),
+            accelerator_utilization: share(device.accelerators.busy().as_seconds()),
             channel_utilizations: each(&channels),
             die_utilizations: each(&dies),
             energy_pj: device.ledger.total().as_pj(),

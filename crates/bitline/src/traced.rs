@@ -1,6 +1,9 @@
 //! What a trace tells of a command: its name and arguments, from its entry and completion.
 
-use nvme::command::{BitsCommand, BlockRange, CommandSet, Engine, Row, StreamCommand, row};
+use nvme::command::{
+    BitsCommand, BlockRange, CollectorClose, CollectorExtend, CollectorOpen, CommandSet, Engine,
+    Row, StreamCommand, row,
+};
 use nvme::{
     Command, CompletionEntry, DataPointer, IoCommand, QueueId, SearchCommand, SubmissionEntry,
 };
@@ -20,6 +23,7 @@ static VECTOR_BITS: Key = Key::one("vector_bits");
 static SEARCH_REGION: Key = Key::one("search_region");
 static RECORDS: Key = Key::one("records");
 static PROGRAM: Key = Key::one("program");
+static PORT: Key = Key::one("port");
 static STREAM: Key = Key::one("stream");
 static STATUS: Key = Key::one("status");
 
@@ -120,6 +124,12 @@ fn tell_stream(stream: &StreamCommand, args: &mut Args) {
         StreamCommand::Read(read) => read.stream,
         StreamCommand::Write(write) => write.stream,
         StreamCommand::Close(close) => close.stream,
+        StreamCommand::CollectorOpen(CollectorOpen { port, .. })
+        | StreamCommand::CollectorExtend(CollectorExtend { port, .. })
+        | StreamCommand::CollectorClose(CollectorClose { port, .. }) => {
+            args.number(&PORT, *port);
+            return;
+        }
     };
     args.number(&STREAM, number);
 }

@@ -85,6 +85,18 @@ fn opened(config: Option<&str>, image: Option<&Path>) -> Result<Drive, Failure> 
     )?)
 }
 
+/// Gives commands that are sent from now on a priority.
+#[unsafe(no_mangle)]
+pub extern "C" fn isc_set_priority(drive: DriveName, priority: u32) -> c_int {
+    border_int(|| {
+        with_drive(drive, |drive| {
+            drive.set_priority(priority);
+            Ok(())
+        })?;
+        Ok(0)
+    })
+}
+
 /// Closes a drive.
 #[unsafe(no_mangle)]
 pub extern "C" fn isc_close_drive(drive: DriveName) -> c_int {

@@ -17,7 +17,9 @@ pub use context::{
     Limits, isc_free_context, isc_new_context, isc_put_args, isc_register_file, isc_register_store,
     isc_set_isolation, isc_set_limits, isc_set_retries,
 };
-pub use drive::{Task, isc_close_drive, isc_load_task, isc_open_drive, isc_unload_task};
+pub use drive::{
+    Task, isc_close_drive, isc_load_task, isc_open_drive, isc_set_priority, isc_unload_task,
+};
 pub use error::isc_error_text;
 pub use handles::{ContextName, DriveName, Named, StreamName};
 pub use run::{

@@ -293,7 +293,9 @@ fn a_store_is_looked_up_in() {
         );
     }
     assert_eq!(&value, b"of whom.\0");
+    assert_eq!(bitline_c::isc_set_priority(drive, 7), 0);
     assert_eq!(bitline_c::isc_close_drive(drive), 0);
+    assert!(bitline_c::isc_set_priority(drive, 7) < 0, "it is closed");
     assert_eq!(bitline_c::isc_free_context(context), 0);
 }
 

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use media::dram::Dram;
 use sim::{Ledger, Sim};
 
+use crate::accelerators::Accelerators;
 use crate::cores::Cores;
 use crate::ftl::Ftl;
 use crate::memory::{Buffers, DramMap};
@@ -31,6 +32,8 @@ pub struct Backend {
     pub dram_map: DramMap,
     /// The controller's cores.
     pub cores: Rc<Cores>,
+    /// The accelerators beside them.
+    pub accelerators: Rc<Accelerators>,
     /// The way to host memory.
     pub port: Rc<HostTransfer>,
 }

@@ -1,6 +1,7 @@
 //! The whole configuration of a drive.
 
 use media::OutOfRange;
+use media::accelerator::AcceleratorConfig;
 use media::channel::{ChannelConfig, RateOutOfRange};
 use media::core::CoresConfig;
 use media::dram::DramConfig;
@@ -22,7 +23,7 @@ use crate::memory::{
 };
 use crate::schedule::{ScheduleConfig, ScheduleConfigError};
 use crate::search::SearchConfig;
-use crate::stream::StreamConfig;
+use crate::stream::{CollectorConfig, StreamConfig};
 use crate::task::TaskConfig;
 use crate::tx::TxConfig;
 
@@ -42,6 +43,8 @@ pub struct DeviceConfig {
     pub frontend: FrontendConfig,
     /// The controller's cores, and what firmware's work costs them.
     pub cores: CoresConfig,
+    /// Accelerators for operators of tasks.
+    pub accelerator: AcceleratorConfig,
     /// The drive's DRAM.
     pub dram: DramConfig,
     /// How its memory is shared out.
@@ -64,6 +67,8 @@ pub struct DeviceConfig {
     pub tx: TxConfig,
     /// Streams.
     pub stream: StreamConfig,
+    /// Collectors.
+    pub collector: CollectorConfig,
     /// Flash that fails.
     pub faults: FaultConfig,
 }
@@ -81,6 +86,8 @@ struct Sections {
     frontend: FrontendConfig,
     /// The controller's cores, and what firmware's work costs them.
     cores: CoresConfig,
+    /// Accelerators for operators of tasks.
+    accelerator: AcceleratorConfig,
     /// The drive's DRAM.
     dram: DramConfig,
     /// How its memory is shared out.
@@ -103,6 +110,8 @@ struct Sections {
     tx: TxConfig,
     /// Streams.
     stream: StreamConfig,
+    /// Collectors.
+    collector: CollectorConfig,
     /// Flash that fails.
     faults: FaultConfig,
     /// What a drive does only to imitate a simulator.
@@ -135,6 +144,7 @@ impl From<Sections> for DeviceConfig {
             link: sections.link,
             frontend,
             cores: sections.cores,
+            accelerator: sections.accelerator,
             dram,
             memory: sections.memory,
             cache: sections.cache,
@@ -146,6 +156,7 @@ impl From<Sections> for DeviceConfig {
             task: sections.task,
             tx: sections.tx,
             stream: sections.stream,
+            collector: sections.collector,
             faults: sections.faults,
         }
     }
@@ -160,6 +171,7 @@ impl From<DeviceConfig> for Sections {
             link: config.link,
             frontend: config.frontend,
             cores: config.cores,
+            accelerator: config.accelerator,
             dram: config.dram,
             memory: config.memory,
             cache: config.cache,
@@ -171,6 +183,7 @@ impl From<DeviceConfig> for Sections {
             task: config.task,
             tx: config.tx,
             stream: config.stream,
+            collector: config.collector,
             faults: config.faults,
         }
     }
@@ -205,6 +218,9 @@ pub enum ConfigError {
     /// The controller's cores.
     #[error("cores.{0}")]
     Cores(OutOfRange),
+    /// Accelerators.
+    #[error("accelerator.{0}")]
+    Accelerator(OutOfRange),
     /// The drive's DRAM.
     #[error("dram.{0}")]
     Dram(OutOfRange),
@@ -232,6 +248,9 @@ pub enum ConfigError {
     /// Streams.
     #[error("stream.{0}")]
     Stream(OutOfRange),
+    /// Collectors.
+    #[error("collector.{0}")]
+    Collector(OutOfRange),
     /// What imitates a simulator.
     #[error("compatibility.command_phases.{0}")]
     Compatibility(OutOfRange),
@@ -269,6 +288,9 @@ impl DeviceConfig {
         self.channel.validate()?;
         self.link.validate().map_err(ConfigError::Link)?;
         self.cores.validate().map_err(ConfigError::Cores)?;
+        self.accelerator
+            .validate()
+            .map_err(ConfigError::Accelerator)?;
         self.dram.validate().map_err(ConfigError::Dram)?;
         self.memory
             .validate(geometry)
@@ -281,6 +303,7 @@ impl DeviceConfig {
         self.cache.validate(unit)?;
         self.tx.validate(unit).map_err(ConfigError::Tx)?;
         self.stream.validate().map_err(ConfigError::Stream)?;
+        self.collector.validate().map_err(ConfigError::Collector)?;
         self.faults.validate().map_err(ConfigError::Faults)?;
         let claims = self.claims();
         let need = Need::of(&claims, self.means());
@@ -335,6 +358,7 @@ impl DeviceConfig {
             tasks: self.task.dram_bytes,
             tx: self.tx.dram_bytes(),
             streams: self.stream.buffer_bytes,
+            collectors: self.collector.buffer_bytes,
         };
         quotas.lay_out(&self.dram)
     }

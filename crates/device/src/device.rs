@@ -10,13 +10,14 @@ use media::nand::Nand;
 use nvme::Dma;
 use sim::{Energy, Ledger, Sim};
 
+use crate::accelerators::Accelerators;
 use crate::backend::Backend;
 use crate::bits::Bits;
 use crate::cache::Cache;
 use crate::config::{ConfigError, DeviceConfig};
 use crate::cores::Cores;
 use crate::faults::{inject_failures, mark_factory_bad_blocks, seed_cells};
-use crate::frontend::{AdminQueues, Controller};
+use crate::frontend::{AdminQueues, Controller, Jobs};
 use crate::ftl::{Beneath, Capacity, Ftl, MappingUnit, Recovered};
 use crate::memory::{BufferSizes, Buffers, Capacitor, DramMap, Dumped};
 use crate::part::Parts;
@@ -24,7 +25,7 @@ use crate::port::{HostPort, HostTransfer};
 use crate::programs::Programs;
 use crate::schedule::Schedule;
 use crate::search::Search;
-use crate::stream::Streams;
+use crate::stream::{Collectors, Streams};
 use crate::task::Tasks;
 use crate::tenants;
 use crate::tx::Transactions;
@@ -42,6 +43,8 @@ pub struct Device {
     pub dram_map: DramMap,
     /// The controller's cores.
     pub cores: Rc<Cores>,
+    /// The accelerators beside them.
+    pub accelerators: Rc<Accelerators>,
     /// The translation layer.
     pub ftl: Rc<Ftl>,
     /// Bulk bitwise computing.
@@ -54,6 +57,8 @@ pub struct Device {
     pub tx: Rc<Transactions>,
     /// Streams.
     pub streams: Rc<Streams>,
+    /// Collections.
+    pub collectors: Rc<Collectors>,
     /// The flash back end.
     pub schedule: Rc<Schedule>,
     /// The channels.
@@ -142,16 +147,20 @@ impl Device {
             (programs.clone(), tasks.clone(), tx.clone()),
         );
         parts.serve(streams.clone());
+        let collectors =
+            Collectors::power_up(&backend, &config.collector, (tx.clone(), streams.clone()));
+        parts.serve(collectors.clone());
         let controller = Controller::power_up(
             &backend,
             &config.frontend,
-            (
-                cache.clone(),
-                bits.clone(),
-                search.clone(),
-                programs.clone(),
-                streams.clone(),
-            ),
+            Jobs {
+                cache: cache.clone(),
+                bits: bits.clone(),
+                search: search.clone(),
+                programs: programs.clone(),
+                streams: streams.clone(),
+                collectors: collectors.clone(),
+            },
             host,
             admin,
             blank,
@@ -166,11 +175,13 @@ impl Device {
             tasks,
             tx,
             streams,
+            collectors,
             channels,
             link: backend.port.link().clone(),
             dram: backend.dram,
             dram_map: backend.dram_map,
             cores: backend.cores,
+            accelerators: backend.accelerators,
             ftl: backend.ftl,
             schedule: backend.schedule,
             ledger: backend.ledger,
@@ -249,9 +260,13 @@ impl Flash {
             buffers,
             cores,
         } = self.beneath;
+        let dram = Dram::new(&sim, &config.dram, &self.ledger, tenants::DRIVE);
+        let dram_map = config.dram_map(capacity)?;
+        let operands = (&dram, dram_map.tasks);
         Ok(Backend {
-            dram: Dram::new(&sim, &config.dram, &self.ledger, tenants::DRIVE),
-            dram_map: config.dram_map(capacity)?,
+            accelerators: Accelerators::new(&sim, &config.accelerator, operands, &self.ledger),
+            dram,
+            dram_map,
             cores,
             port: Rc::new(HostTransfer::new(&sim, self.link, memory, buffers.clone())),
             ledger: self.ledger,

@@ -3,6 +3,7 @@
 //! `bits` computes in the array, `port` leads to host memory, `schedule` decides when and on which die. [`Device`] puts
 //! them together.
 
+pub mod accelerators;
 mod backend;
 pub mod bits;
 pub mod cache;

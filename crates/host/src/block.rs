@@ -11,7 +11,7 @@ use zerocopy::FromBytes;
 use crate::buffer::Buffer;
 use crate::error::Error;
 use crate::identify::{identify, identify_controller};
-use crate::transport::Transport;
+use crate::transport::{Prioritized, Transport};
 
 /// Bytes that are transferred with one buffer, about.
 const PIECE_BYTES: u64 = 4 << 20;
@@ -105,6 +105,21 @@ impl<T: Transport> BlockDevice<T> {
     /// Most bytes that one command transfers.
     pub fn bytes_per_command(&self) -> u64 {
         u64::from(self.blocks_per_command) * u64::from(self.block_bytes)
+    }
+
+    /// The same, whose commands are given a priority; of 0, as they are.
+    #[must_use]
+    pub fn with_priority(self, priority: u32) -> BlockDevice<Prioritized<T>> {
+        BlockDevice {
+            transport: Prioritized::new(self.transport, priority),
+            namespace: self.namespace,
+            block_bytes: self.block_bytes,
+            blocks: self.blocks,
+            preferred_write_blocks: self.preferred_write_blocks,
+            unit_blocks: self.unit_blocks,
+            blocks_per_command: self.blocks_per_command,
+            keeps_data: self.keeps_data,
+        }
     }
 
     /// The way to the drive.

@@ -5,6 +5,7 @@ pub mod admin;
 pub mod bits;
 pub mod block;
 mod buffer;
+pub mod collectors;
 #[cfg(test)]
 mod described;
 mod error;
@@ -17,4 +18,4 @@ pub mod volume;
 
 pub use buffer::{Buffer, Memory};
 pub use error::{Error, StatusError};
-pub use transport::Transport;
+pub use transport::{Prioritized, Transport};

@@ -16,6 +16,7 @@ unsafe extern "C" {
     pub(crate) fn evaluate(expression: *const u8, bytes: i32, bits: i64, to_file: i32) -> i64;
     pub(crate) fn stream_next(to: *mut u8, capacity: i32, offset: *mut u64) -> i64;
     pub(crate) fn stream_emit(from: *const u8, bytes: i32) -> i64;
+    pub(crate) fn operate(descriptor: *const u32, bytes: i32) -> i32;
     pub(crate) fn look_up(
         store: i32,
         name: *const u8,

@@ -19,12 +19,15 @@ extern crate alloc;
 
 mod imports;
 mod names;
+mod operate;
 mod stream;
 
 use alloc::vec;
 use alloc::vec::Vec;
 
 pub use names::{Name, look_up, look_up_key};
+pub use operate::operate;
+pub use operators;
 pub use stream::{emit, next_piece};
 
 /// Why a call was refused: an error's number, as Linux numbers them.
@@ -38,6 +41,8 @@ impl Error {
     pub const BAD_FILE: Error = Error(9);
     /// As many calls are under way as may be: wait for one.
     pub const AGAIN: Error = Error(11);
+    /// The drive has no accelerator.
+    const NO_DEVICE: Error = Error(19);
     /// The file is registered for reading only.
     pub const ACCESS: Error = Error(13);
     /// An argument that cannot be.

@@ -1,5 +1,6 @@
-//! What physically exists in a drive: NAND packages, channels, DRAM, the controller's cores, the host link.
+//! What physically exists in a drive: NAND packages, channels, DRAM, the controller's cores and accelerators, the host link.
 
+pub mod accelerator;
 pub mod channel;
 pub mod core;
 pub mod dram;

@@ -23,6 +23,12 @@ impl AsyncEvent {
     /// Type 6: specific to the I/O command set.
     pub const COMMAND_SET: u8 = 6;
 
+    /// Type 7: vendor specific.
+    pub const VENDOR: u8 = 7;
+
+    /// There is little room left for a collection.
+    pub const COLLECTOR_LOW_ROOM: AsyncEvent =
+        AsyncEvent::new(AsyncEvent::VENDOR, 0x00, LogPageId::COLLECTORS);
     /// A doorbell of no queue was written.
     pub const INVALID_DOORBELL: AsyncEvent =
         AsyncEvent::new(AsyncEvent::ERROR, 0x00, LogPageId::ERROR);

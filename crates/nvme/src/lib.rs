@@ -5,6 +5,7 @@
 //! Specification 1.1 ("NVM"). Nothing here does I/O, keeps time or knows what the drive does with
 //! a command: decoding is total and free of side effects.
 
+pub mod collector;
 pub mod command;
 mod data_pointer;
 mod entry;

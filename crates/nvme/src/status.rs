@@ -234,6 +234,9 @@ statuses! {
     LINK_TABLE_FULL = VendorSpecific, 0x18, "Link Table Full";
     NO_SUCH_STREAM = VendorSpecific, 0x20, "No Such Stream";
     STREAM_LIMIT_REACHED = VendorSpecific, 0x21, "Stream Limit Reached";
+    NO_SUCH_COLLECTOR = VendorSpecific, 0x22, "No Such Collector";
+    COLLECTOR_IN_USE = VendorSpecific, 0x23, "Collector In Use";
+    COLLECTOR_LIMIT_REACHED = VendorSpecific, 0x24, "Collector Limit Reached";
 }
 
 impl fmt::Display for Status {

@@ -119,6 +119,19 @@ impl Drive {
         self.with(|drive| Ok(Config(drive.config().clone())))
     }
 
+    /// Gives commands that are sent from now on a priority.
+    fn set_priority(&self, priority: u32) -> PyResult<()> {
+        self.with(|drive| {
+            drive.set_priority(priority);
+            Ok(())
+        })
+    }
+
+    /// The priority of commands that are given no other.
+    fn priority(&self) -> PyResult<u32> {
+        self.with(|drive| Ok(drive.priority()))
+    }
+
     /// The present instant, in picoseconds.
     fn now_ps(&self) -> PyResult<u64> {
         self.with(|drive| Ok(drive.now().as_ps()))

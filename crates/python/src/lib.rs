@@ -4,6 +4,7 @@
 mod advise;
 mod bench;
 mod cells;
+mod collectors;
 mod config;
 mod drive;
 mod error;
@@ -56,6 +57,9 @@ mod _bitline {
 
     #[pymodule_export]
     use super::search::Search;
+
+    #[pymodule_export]
+    use super::collectors::Collectors;
 
     #[pymodule_export]
     use super::streams::Streams;

@@ -18,8 +18,8 @@ thread_local! {
     static NEXT: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Input and output by number of the file, bytes of a piece, elements, and whether output keeps the order of the input.
-type ShapeRow = (Option<u32>, Option<u32>, u32, u16, bool);
+/// Input by number of the file, or port of the collector; output by number of the file, bytes of a piece, elements, and whether output keeps the order of the input.
+type ShapeRow = (Option<u32>, Option<u16>, Option<u32>, u32, u16, bool);
 
 /// The streams of a drive.
 #[pyclass(frozen, module = "bitline._bitline")]
@@ -47,17 +47,19 @@ impl Streams {
         isolation: &str,
         limits: LimitsRow,
         shape: ShapeRow,
+        priority: u32,
     ) -> PyResult<u64> {
         let run = run_of((files, stores), &arguments, isolation, 0, limits)?;
-        let (input, output, piece_bytes, elements, ordered) = shape;
+        let (input, collector, output, piece_bytes, elements, ordered) = shape;
         let shape = StreamShape {
             input,
+            collector,
             output,
             piece_bytes,
             elements,
             unordered: !ordered,
         };
-        let mut asked = StreamRun::of(run);
+        let mut asked = StreamRun::of(run.priority(priority));
         asked.shape = shape;
         let stream = self.run_call(async move |host| {
             let program = match what {

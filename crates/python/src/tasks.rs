@@ -92,7 +92,7 @@ impl Tasks {
     }
 
     /// Runs a program, or a module, over objects, of each of which is said whether the run may write it.
-    #[pyo3(signature = (what, files, stores, arguments, isolation, retries, limits))]
+    #[pyo3(signature = (what, files, stores, arguments, isolation, retries, limits, priority))]
     #[allow(
         clippy::too_many_arguments,
         reason = "a keyword argument each in Python"
@@ -107,14 +107,16 @@ impl Tasks {
         isolation: &str,
         retries: u16,
         limits: LimitsRow,
+        priority: u32,
     ) -> PyResult<OutcomeRow<'py>> {
         let run = run_of((files, stores), &arguments, isolation, retries, limits)?;
+        let run = run.priority(priority);
         let outcome = self.run_call(async move |host| carried_out(&host, &what, &run).await)?;
         Ok(outcome_row(py, outcome))
     }
 
     /// As `run`, which goes on.
-    #[pyo3(signature = (what, files, stores, arguments, isolation, retries, limits))]
+    #[pyo3(signature = (what, files, stores, arguments, isolation, retries, limits, priority))]
     #[allow(
         clippy::too_many_arguments,
         reason = "a keyword argument each in Python"
@@ -129,8 +131,10 @@ impl Tasks {
         isolation: &str,
         retries: u16,
         limits: LimitsRow,
+        priority: u32,
     ) -> PyResult<Pending> {
         let run = run_of((files, stores), &arguments, isolation, retries, limits)?;
+        let run = run.priority(priority);
         Drive::submit(self.0.clone_ref(py), async move |host| {
             let outcome = carried_out(&host, &what, &run).await?;
             Ok(Answer::Outcome(outcome))

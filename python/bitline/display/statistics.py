@@ -8,7 +8,8 @@ from bitline.display.result import Column, Fact, Result, Table
 from bitline.metrics import metric
 
 if TYPE_CHECKING:
-    from bitline.statistics import SearchCounts, Statistics, TenantEntry, TransactionCounts
+    from bitline.counts import SearchCounts, TransactionCounts
+    from bitline.statistics import Statistics, TenantEntry
 
 
 def summary(told: "Statistics") -> Result:
@@ -34,6 +35,7 @@ def summary(told: "Statistics") -> Result:
         "disagreements": Fact("  that disagreed" if bits.checks else None, bits.disagreements),
         **_searched(told.search),
         **_transacted(told.transactions),
+        **_streamed(told),
         **{
             key: Fact(metric(key).label, int(getattr(told, key)), metric(key).quantity.show)
             for key in ("link_down_bytes", "link_up_bytes", "channel_bytes")
@@ -89,13 +91,28 @@ def _transacted(counts: "TransactionCounts") -> dict[str, Fact]:
     }
 
 
+def _streamed(told: "Statistics") -> dict[str, Fact]:
+    """What streams and accelerators did; people are told only where there was something."""
+    streams, accelerators = told.streams, told.accelerators
+    opened, operators = streams.opened, accelerators.operators
+    size = metric("streams.input_bytes").quantity.show
+    return {
+        "streams": Fact("Streams opened" if opened else None, opened),
+        "stream_input_bytes": Fact("  taken by tasks" if opened else None, int(streams.input_bytes), size),
+        "stream_output_bytes": Fact("  emitted" if opened else None, int(streams.output_bytes), size),
+        "operators": Fact("Operators on accelerators" if operators else None, operators),
+        "macs": Fact("  multiplications" if operators else None, accelerators.macs),
+    }
+
+
 def _where_any(counts: dict[str, tuple[str, int]]) -> dict[str, Fact]:
     """Counts with their labels; people are not told of those that are zero."""
     return {key: Fact(label if number else None, number) for key, (label, number) in counts.items()}
 
 
 def _busy(told: "Statistics") -> Table:
-    parts = ("link_down", "link_up", "channel", "die", "dram", "core")
+    accelerators = ("accelerator",) if told.accelerators.operators else ()
+    parts = ("link_down", "link_up", "channel", "die", "dram", "core", *accelerators)
     rows: list[dict[str, Value]] = [
         {
             "part": metric(f"{part}_utilization").label.replace(" busy", ""),

@@ -5,17 +5,21 @@ something simpler in its place. The bytes of a store's schema are JSON that tell
 """
 
 import json
+import tomllib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from bitline.arguments import whole_number
 from bitline.errors import NvmeError, UsageError
 from bitline.explanation import Estimate
 from bitline.records import made
 from bitline.search.service import Service
+
+if TYPE_CHECKING:
+    from bitline.drive import Drive
 
 #: A condition on the names of one search region: which, the bits it is about, what they are, which count.
 Term: TypeAlias = tuple[int, int, bytes, bytes]
@@ -142,6 +146,20 @@ class Context:
     """Bytes that say where names and values are, of all stores (`search.link_table_bytes`)."""
     transfer_bytes_max: int = 1 << 28
     """Bytes that one command transfers, at most: 65,536 logical blocks."""
+
+
+def context_of(glue: SearchGlue, files: Files, drive: "Drive") -> Context:
+    """The context of what is searched on a drive."""
+    limits = tomllib.loads(drive.config)
+    pages = limits["frontend"]["max_data_transfer"]
+    transferred = drive.block_bytes << 16
+    return Context(
+        glue,
+        files,
+        names_bytes_max=limits["search"]["buffer_bytes"],
+        link_table_bytes=limits["search"]["link_table_bytes"],
+        transfer_bytes_max=min(transferred, 4096 << pages) if pages else transferred,
+    )
 
 
 def files_of(context: Context) -> Files:

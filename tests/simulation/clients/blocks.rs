@@ -6,7 +6,7 @@ use host::block::BlockDevice;
 use nvme::Status;
 use nvme::command::Home;
 
-use super::{Client, HANDLES, Range, observe};
+use super::{Client, HANDLES, Range, observe, priority_of};
 use crate::oracle::{UNCORRECTABLE, Value};
 
 impl Client {
@@ -23,10 +23,12 @@ impl Client {
             .collect();
         self.begin(range, value);
         let durable = self.random.chance(0.2);
+        let device = range.device.clone();
+        let device = device.with_priority(priority_of(range.lba + 1));
         let outcome = if durable {
-            range.device.write_durably(range.lba, &data).await
+            device.write_durably(range.lba, &data).await
         } else {
-            range.device.write(range.lba, &data).await
+            device.write(range.lba, &data).await
         };
         self.settle(&outcome, range, value, durable);
     }

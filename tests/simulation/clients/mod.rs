@@ -241,6 +241,11 @@ fn is_busy(error: &host::Error) -> bool {
     matches!(error, host::Error::Status(error) if error.status.is(Status::FORMAT_IN_PROGRESS))
 }
 
+/// A priority for what is about blocks from there on.
+pub fn priority_of(lba: u64) -> u32 {
+    [0, 0, 1, 2_000, u32::MAX][lba as usize % 5]
+}
+
 /// Reads blocks and compares, one by one if some of them cannot be read.
 ///
 /// # Errors
@@ -257,7 +262,9 @@ pub async fn observe(
         matches!(error, host::Error::Status(error) if error.status.is(status))
     };
     let bytes = device.block_bytes() as usize;
-    match device.read(lba, count).await {
+    // Of all kinds, some of which go before others where the drive ranks requests.
+    let ranked = device.clone().with_priority(priority_of(lba));
+    match ranked.read(lba, count).await {
         Ok(data) => (lba..)
             .zip(data.chunks(bytes))
             .try_for_each(|(lba, seen)| oracle.borrow_mut().observe(space, lba, Some(seen))),

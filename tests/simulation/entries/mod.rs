@@ -5,6 +5,7 @@
 //!
 //! `BITLINE_ENTRIES=10000000` sends so many; `make fuzz` does.
 
+mod collectors;
 mod names;
 mod programs;
 mod search;

@@ -11,6 +11,7 @@ use nvme::{BitsCommand, CommandId, DataPointer, IoCommand, MEMORY_PAGE_BYTES, Su
 use sim::Random;
 use zerocopy::IntoBytes;
 
+use super::collectors;
 use super::programs;
 use super::search;
 use super::streams;
@@ -48,7 +49,7 @@ const fn rare(opcode: u8, legal: fn(&mut World, &mut Random) -> SubmissionEntry)
 }
 
 /// I/O commands.
-pub(crate) const IO: [Shape; 24] = [
+pub(crate) const IO: [Shape; 27] = [
     shape(opcode::FLUSH, flush),
     Shape {
         spare: spare_blocks,
@@ -116,6 +117,10 @@ pub(crate) const IO: [Shape; 24] = [
         weight: 1,
         ..rare(opcode::STREAM_CLOSE, streams::close)
     },
+    // Each of the few ports has one collection.
+    rare(opcode::COLLECTOR_OPEN, collectors::open),
+    rare(opcode::COLLECTOR_CLOSE, collectors::close),
+    rare(opcode::COLLECTOR_EXTEND, collectors::extend),
 ];
 
 /// Admin commands.

@@ -41,6 +41,7 @@ pub(super) fn open(world: &mut World, random: &mut Random) -> SubmissionEntry {
         elements: random.below(4) as u16,
         unordered: random.chance(0.5),
         input,
+        collector: random.chance(0.05).then(|| random.below(5) as u16),
         output,
         data,
     })))

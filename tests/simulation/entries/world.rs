@@ -3,6 +3,7 @@
 
 use bitline::Drive;
 use bitline::inside::{InsideDrive, InsideHost};
+use device::port::Wiring;
 use device::stream::StreamId;
 use host::bits::BitsDevice;
 use host::{Buffer, Memory};
@@ -55,6 +56,8 @@ pub(crate) struct World {
     pub(super) cursors: Vec<(Space, RegionId, u32)>,
     /// Streams that are open, each with its namespace.
     pub(super) streams: Vec<(Space, u32)>,
+    /// Collections, those that are over included, each with its namespace.
+    pub(super) collectors: Vec<(Space, u16)>,
     memory: Memory,
     lists: Buffer,
     lists_used: u64,
@@ -62,6 +65,15 @@ pub(crate) struct World {
     last_list: std::ops::Range<u64>,
     pub(crate) scratch: Buffer,
 }
+
+/// Ports that have wires.
+pub(super) const PORTS: u32 = 4;
+
+const WIRING: Wiring = Wiring {
+    bytes_per_second: 100_000_000,
+    packet_bytes: 1000,
+    overhead_bytes: 20,
+};
 
 impl World {
     pub(crate) fn new(drive: &Drive) -> World {
@@ -75,6 +87,7 @@ impl World {
             regions: Vec::new(),
             cursors: Vec::new(),
             streams: Vec::new(),
+            collectors: Vec::new(),
             memory,
             lists,
             lists_used: 0,
@@ -119,6 +132,16 @@ impl World {
             Some((*space, id.number))
         };
         self.streams = open.into_iter().filter_map(with_space).collect();
+        let ports = &drive.device().expect("it has power").collectors;
+        for port in 0..PORTS {
+            ports.plug(port, WIRING).expect("a port of the drive");
+        }
+        let of = |space: &Space| {
+            let records = ports.list(space.id).into_iter();
+            let space = *space;
+            records.map(move |record| (space, record.port.get() as u16))
+        };
+        self.collectors = self.spaces.iter().flat_map(of).collect();
     }
 
     /// An entry is drawn: what is garbled from now on is a list of its own, not that of a legal one before it.

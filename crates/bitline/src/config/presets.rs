@@ -16,7 +16,7 @@ pub const DEFAULT_PRESET: &str = "flash-cosmos";
 pub(super) const BASE: (&str, &str) = ("base", include_str!("../../presets/base.toml"));
 
 /// Name and text of each.
-const PRESETS: [(&str, &str); 7] = [
+const PRESETS: [(&str, &str); 8] = [
     (
         "flash-cosmos",
         include_str!("../../presets/flash-cosmos.toml"),
@@ -31,6 +31,10 @@ const PRESETS: [(&str, &str); 7] = [
     ),
     ("txisc", include_str!("../../presets/txisc.toml")),
     ("th-issd", include_str!("../../presets/th-issd.toml")),
+    (
+        "th-issd-edge",
+        include_str!("../../presets/th-issd-edge.toml"),
+    ),
     ("conduit", include_str!("../../presets/conduit.toml")),
     (
         "mqsim-default",

@@ -43,7 +43,7 @@ impl Drive {
             sim.trace().start(sim.now(), keep);
             self.traced = Some(sim.clone());
         }
-        let driver = Driver::new(&sim)?;
+        let driver = Driver::new(&sim, &self.priority)?;
         let (config, nand) = (self.config.clone(), self.nand.clone());
         let since = simulation.now();
         let is_used = media == MediaState::Used;
@@ -90,6 +90,7 @@ impl Drive {
                 ),
                 stores_data,
                 programs: Rc::new(crate::host_end::Programs::new(&sim)),
+                collecting: Rc::default(),
                 driver,
                 sim,
             };
@@ -246,6 +247,7 @@ mod tests {
                     "tx",
                     "programs",
                     "streams",
+                    "collectors",
                     "front end"
                 ]
             );

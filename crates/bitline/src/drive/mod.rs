@@ -9,7 +9,7 @@ mod precondition;
 mod tracing;
 mod unclosed;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -69,6 +69,8 @@ pub struct Drive {
     pub(crate) runs: u64,
     /// What is known of its volume while it has no power.
     kept: Kept,
+    /// The priority of commands that are given none.
+    priority: Rc<Cell<u32>>,
     /// The life that has the last trace, which may be over.
     traced: Option<Sim>,
 }
@@ -151,6 +153,19 @@ impl Drive {
     /// Who may break off what takes long.
     pub(crate) fn watch(&self) -> Watch {
         self.watch.clone()
+    }
+
+    /// Gives I/O commands that are sent from now on a priority, `A` of TH-iSSD 3.3, Equation 1: with the policy
+    /// `priority_aware`, what has the highest of `A + 1 / B` goes first, `B` its size in units of 2^30 bytes. 0 is what commands
+    /// have otherwise. Runs and streams may have one of their own ([`crate::TaskRun::priority`]). Simple lookups, whose entries
+    /// have no room for one, have 0.
+    pub fn set_priority(&mut self, priority: u32) {
+        self.priority.set(priority);
+    }
+
+    /// The priority of commands that are given no other.
+    pub fn priority(&self) -> u32 {
+        self.priority.get()
     }
 
     /// Its configuration.

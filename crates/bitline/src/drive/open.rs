@@ -166,6 +166,7 @@ impl Drive {
             opened_before: 0,
             runs: 0,
             kept: Kept::default(),
+            priority: Rc::default(),
             traced: None,
             config,
         };

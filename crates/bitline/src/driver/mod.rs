@@ -6,7 +6,7 @@ mod claim;
 mod pair;
 mod queue;
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::{Rc, Weak};
 use std::task::Poll;
 
@@ -37,14 +37,16 @@ pub(crate) struct Driver {
     admin: QueuePair,
     io: OnceCell<Vec<QueuePair>>,
     left: Left,
+    /// The priority of commands that are given none.
+    priority: Rc<Cell<u32>>,
 }
 
 impl Driver {
-    /// A driver whose admin queues lie in fresh host memory.
+    /// A driver whose admin queues lie in fresh host memory. I/O commands that are given no priority have that one.
     ///
     /// # Errors
     /// If host memory has no room.
-    pub(crate) fn new(sim: &Sim) -> Result<Rc<Driver>, Error> {
+    pub(crate) fn new(sim: &Sim, priority: &Rc<Cell<u32>>) -> Result<Rc<Driver>, Error> {
         let memory: Memory = Rc::new(RefCell::new(HostMemory::new()));
         Ok(Rc::new(Driver {
             sim: sim.clone(),
@@ -53,6 +55,7 @@ impl Driver {
             controller: OnceCell::new(),
             io: OnceCell::new(),
             left: Left::new(sim),
+            priority: priority.clone(),
         }))
     }
 
@@ -239,6 +242,10 @@ impl Driver {
         pair.trace_outstanding(&self.sim);
         let mut entry = *entry;
         entry.command_id.set(id);
+        let priority = self.priority.get();
+        if priority > 0 && pair.id.get() > 0 && entry.given_priority() == 0 {
+            entry.give_priority(priority);
+        }
         let address =
             pair.submission_memory.address() + u64::from(slot) * SubmissionEntry::BYTES as u64;
         nvme::Dma::write(&mut *self.memory.borrow_mut(), address, entry.as_bytes())?;

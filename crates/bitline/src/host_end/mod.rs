@@ -1,6 +1,7 @@
 //! The host's end of a drive: its queues, what it computes with, and what it knows of the volume of named objects.
 
 mod area;
+mod collecting;
 mod guard;
 mod index;
 mod machine;
@@ -24,6 +25,7 @@ use crate::driver::{Driver, Queue};
 use crate::logical_pages::LogicalPages;
 use crate::platforms::{Batches, Computer, Outlooks};
 
+pub(crate) use collecting::Collecting;
 pub(crate) use guard::Plain;
 pub(crate) use index::{Index, id_of};
 pub(crate) use machine::{HostMachine, ORIGIN};
@@ -65,6 +67,8 @@ pub struct Host {
     pub(crate) stores_data: bool,
     /// Programs that were loaded, so that none is loaded twice.
     pub(crate) programs: Rc<Programs>,
+    /// What is known of collectors.
+    pub(crate) collecting: Rc<Collecting>,
 }
 
 impl Host {

@@ -70,6 +70,12 @@ impl StreamRun {
         self
     }
 
+    /// Its input is what the collector of a port sends, from now on.
+    pub fn from_collector(mut self, port: u16) -> StreamRun {
+        self.shape.collector = Some(port);
+        self
+    }
+
     /// Its output goes to a file of the run.
     pub fn into_file(mut self, number: u32) -> StreamRun {
         self.shape.output = Some(number);
@@ -112,7 +118,8 @@ impl Streams<'_> {
     /// No object of that name; what the drive reports: No Program, Invalid Field for pieces or elements beyond what it allows, Stream
     /// Limit Reached.
     pub fn open(&mut self, program: &Program, asked: &StreamRun) -> Result<Stream, Error> {
-        let (program, asked) = (*program, asked.clone());
+        let (program, mut asked) = (*program, asked.clone());
+        asked.run = asked.run.prioritized(self.0);
         self.run_host(|host| async move { host.open_stream(&program, &asked).await })
     }
 

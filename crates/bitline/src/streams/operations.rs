@@ -7,6 +7,7 @@ use host::streams::{Fetched, StreamDevice};
 use host::tasks::{TaskError, file_of};
 use host::volume::Object;
 use nvme::task::{Ended, Outcome, RESULT_BYTES_MIN, Request};
+use sim::Span;
 
 use super::StreamRun;
 use crate::driver::Queue;
@@ -16,6 +17,9 @@ use crate::host_end::{Host, Program};
 /// The most bytes that are asked for with one command.
 const BYTES_PER_COMMAND: u64 = 1 << 20;
 
+/// How long until a stream is looked at again of which a collector has sent too little.
+const LOOK_AGAIN: Span = Span::from_us(100);
+
 /// A stream that is open. Dropping the last copy of it closes it, as soon as time passes.
 #[derive(Clone)]
 pub struct Stream(Rc<Opened>);
@@ -23,6 +27,8 @@ pub struct Stream(Rc<Opened>);
 struct Opened {
     host: Host,
     number: u32,
+    /// The port of the collector that sends its input.
+    collector: Option<u16>,
     /// What it works on, as it was when it was opened, by name.
     objects: Vec<(String, Object)>,
     /// Those that it writes, which stay where they are.
@@ -79,7 +85,7 @@ impl Host {
             stores: used.stores.clone(),
             arguments: run.arguments.clone(),
         };
-        let device = self.stream_device();
+        let device = StreamDevice::new(self.block.clone().with_priority(run.priority));
         let number = device.open(program.index, &request, asked.shape).await?;
         let names = run.files.iter().map(|file| file.name.clone());
         let objects: Vec<(String, Object)> = names.zip(used.files).collect();
@@ -91,6 +97,7 @@ impl Host {
         Ok(Stream(Rc::new(Opened {
             host: self.clone(),
             number,
+            collector: asked.shape.collector,
             objects,
             held,
             rest: RefCell::default(),
@@ -108,12 +115,21 @@ impl Host {
         let opened = &stream.0;
         let most = BYTES_PER_COMMAND.min(self.block.bytes_per_command());
         let mut read = opened.rest.take();
+        let mut has_sent_all = false;
         while (read.len() as u64) < bytes && opened.outcome.borrow().is_none() {
             let left = bytes - read.len() as u64;
             let asked = left.clamp(RESULT_BYTES_MIN.into(), most) as u32;
             match self.stream_device().read(opened.number, asked).await? {
-                // More is to be written first.
-                Fetched::Data(data) if data.is_empty() => break,
+                Fetched::Data(data) if data.is_empty() => {
+                    let collector = opened.collector.filter(|_| !has_sent_all);
+                    let Some(port) = collector else {
+                        // More is to be written first.
+                        break;
+                    };
+                    // What has been sent last may be on its way.
+                    has_sent_all = !self.collecting.sends(port);
+                    self.sim.sleep(LOOK_AGAIN).await;
+                }
                 Fetched::Data(data) => read.extend(data),
                 Fetched::Over(outcome) => *opened.outcome.borrow_mut() = Some(outcome),
             }
@@ -177,7 +193,7 @@ impl Host {
         while opened.outcome.borrow().is_none() {
             match self.stream_device().read(opened.number, most).await? {
                 Fetched::Data(data) if data.is_empty() => {
-                    let text = "the stream is not over: say first that no more will be written";
+                    let text = "the stream is not over: say first that no more will be written, or detach its collector";
                     return Err(Error::Task(TaskError::Usage(text.into())));
                 }
                 Fetched::Data(data) => opened.rest.borrow_mut().extend(data),

@@ -61,6 +61,8 @@ pub struct TaskRun {
     pub retries: u16,
     /// What it may use; what is 0 is what the drive or, of log and value, the library usually gives.
     pub limits: Limits,
+    /// Its priority, where the drive ranks requests; 0 is that of the drive ([`Drive::set_priority`]).
+    pub priority: u32,
 }
 
 /// The tasks of a drive.
@@ -143,6 +145,20 @@ impl TaskRun {
         TaskRun { retries, ..self }
     }
 
+    /// The same of that priority.
+    #[must_use]
+    pub fn priority(self, priority: u32) -> TaskRun {
+        TaskRun { priority, ..self }
+    }
+
+    /// The same, of the priority that the drive gives if it has none of its own.
+    pub(crate) fn prioritized(mut self, drive: &Drive) -> TaskRun {
+        if self.priority == 0 {
+            self.priority = drive.priority();
+        }
+        self
+    }
+
     /// The same with these limits.
     #[must_use]
     pub fn limits(self, limits: Limits) -> TaskRun {
@@ -192,7 +208,7 @@ impl Tasks<'_> {
     /// None was begun: [`crate::VolumeError::NotFound`]; [`crate::TaskError`]; what the drive reports, such as No Program.
     #[doc(alias = "isc_run_task")]
     pub fn run(&mut self, program: &Program, run: &TaskRun) -> Result<Outcome, Error> {
-        let (program, run) = (*program, run.clone());
+        let (program, run) = (*program, run.clone().prioritized(self.0));
         self.run_host(|host| async move { host.run_program(&program, &run).await })
     }
 
@@ -226,7 +242,7 @@ impl Tasks<'_> {
         program: &Program,
         run: &TaskRun,
     ) -> Result<Pending<Result<Outcome, Error>>, Error> {
-        let (program, run) = (*program, run.clone());
+        let (program, run) = (*program, run.clone().prioritized(self.0));
         self.0
             .submit(async move |host| host.run_program(&program, &run).await)
     }
@@ -236,7 +252,7 @@ impl Tasks<'_> {
     /// # Errors
     /// As [`Tasks::load`] and [`Tasks::run`].
     pub fn run_module(&mut self, module: &[u8], run: &TaskRun) -> Result<Outcome, Error> {
-        let (module, run) = (module.to_vec(), run.clone());
+        let (module, run) = (module.to_vec(), run.clone().prioritized(self.0));
         self.run_host(|host| async move { host.run_module(&module, &run).await })
     }
 

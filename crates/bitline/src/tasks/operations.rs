@@ -129,7 +129,8 @@ impl Host {
             stores: used.stores.clone(),
             arguments: run.arguments.clone(),
         };
-        let mut outcome = self.task_device().run(program.index, &request).await?;
+        let device = TaskDevice::new(self.block.clone().with_priority(run.priority));
+        let mut outcome = device.run(program.index, &request).await?;
         outcome.reason = named(&outcome.reason, &run.files);
         Ok(outcome)
     }

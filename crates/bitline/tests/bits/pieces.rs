@@ -74,6 +74,8 @@ fn results_are_right_whatever_goes_between() {
         ("read_priority", "chip", "true"),
         ("priority_classes", "die", "true"),
         ("priority_classes", "chip", "false"),
+        ("priority_aware", "die", "true"),
+        ("priority_aware", "chip", "false"),
     ];
     for (policy, interleave, suspends) in lives {
         let mut drive = open(&[

@@ -305,6 +305,11 @@ fn values_out_of_range_name_the_range() {
             "schedule.suspend.times_max = 0 is out of range; it must be 1 to 65535",
         ),
         (
+            "schedule.isp_share_percent",
+            "91",
+            "schedule.isp_share_percent = 91 is out of range; it must be 0 to 90",
+        ),
+        (
             "schedule.priority_weights",
             "[4, 2, 0]",
             "schedule.priority_weights[2] = 0 is out of range; it must be 1 to 64",

@@ -7,12 +7,13 @@ use media::nand::ProgramMode;
 /// What a preset's source states: dies, planes of a die, blocks of a plane, pages
 /// of a block in the mode of ordinary data, bytes of a page, and the capacity that
 /// the source gives or that follows, in gigabytes (10^9).
-const STATED: [(&str, [u64; 5], f64); 7] = [
+const STATED: [(&str, [u64; 5], f64); 8] = [
     ("flash-cosmos", [64, 2, 2048, 4 * 48 * 3, 16384], 2474.0), // "2 TB" of 2.25 TiB of flash
     ("anvil-ssd-a", [64, 2, 2048, 196, 16384], 841.8),
     ("anvil-ssd-b", [16, 2, 2048, 96, 16384], 103.1),
     ("txisc", [16, 1, 547, 512, 16384], 73.4),
     ("th-issd", [64, 2, 1024, 512, 16384], 1099.5),
+    ("th-issd-edge", [64, 2, 1024, 512, 16384], 1099.5),
     ("conduit", [64, 2, 2048, 4 * 48 * 3, 16384], 2474.0),
     ("mqsim-default", [64, 2, 2048, 256, 8192], 549.8),
 ];

@@ -3,6 +3,7 @@
 
 mod aborted;
 mod atomic;
+mod collectors;
 mod counted;
 mod erased;
 mod hostile;
@@ -10,6 +11,7 @@ mod loading;
 mod modules;
 mod names;
 mod on_host;
+mod operators;
 mod power;
 #[path = "../support/random.rs"]
 mod random;

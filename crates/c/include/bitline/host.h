@@ -83,6 +83,10 @@ int isc_open_drive(const char *config, const char *image, isc_drive **drive);
  * the power: what was acknowledged is in the image. */
 int isc_close_drive(isc_drive *drive);
 
+/* Gives what is asked of the drive from now on a priority: reads, writes, runs and streams. Where the drive ranks requests
+ * (schedule.policy = "priority_aware"), what has the highest of priority + 1 / size in GiB goes first; 0 is usual. */
+int isc_set_priority(isc_drive *drive, uint32_t priority);
+
 /* ---- Files of the drive's volume. ---- */
 
 /* Makes a file of `bytes` bytes, or replaces one: all of it or, after a power cut, none. */

@@ -181,21 +181,21 @@ impl Cache {
         id: SlotId,
         into: (crate::memory::BufferId, u32),
     ) -> Result<PageSlice, FtlError> {
-        let (lpn, known, tenant) = {
+        let (lpn, known, origin) = {
             let table = self.table.borrow();
             let slot = table.slot(id);
             self.copy((slot.buffer, 0), into, slot.present);
-            (slot.lpn, slot.present, slot.tenant)
+            (slot.lpn, slot.present, slot.origin())
         };
         let (hull, all) = (known.hull(), self.unit.bytes());
         let bytes = hull.end - hull.start;
-        let part = slice_for(tenant, lpn, hull.start, bytes, into);
+        let part = slice_for(origin, lpn, hull.start, bytes, into);
         if bytes == known.bytes() && (bytes == all || self.ftl.kept_on_flash(&part).is_none()) {
             return Ok(part);
         }
         let missing = Sectors::of(0, all) & !known;
-        self.fill(tenant, lpn, missing, into).await?;
-        Ok(slice_for(tenant, lpn, 0, all, into))
+        self.fill(origin, lpn, missing, into).await?;
+        Ok(slice_for(origin, lpn, 0, all, into))
     }
 }
 

@@ -214,9 +214,8 @@ impl Cache {
 
     fn keep_unchanged(&self, slice: &PageSlice) {
         let sectors = Sectors::of(slice.column, slice.bytes);
-        let tenant = slice.origin.tenant;
         let found = self.table.borrow().find(slice.lpn);
-        let id = found.unwrap_or_else(|| self.new_slot(slice.lpn, tenant));
+        let id = found.unwrap_or_else(|| self.new_slot(slice.lpn, slice.origin));
         let (into, new) = {
             let slot = self.table.borrow_mut();
             let slot = slot.slot(id);

@@ -9,6 +9,7 @@ use sim::memory::{self, zeroed};
 
 use crate::ftl::Lpn;
 use crate::memory::BufferId;
+use crate::schedule::{Origin, Priority, Rank};
 
 use super::sectors::Sectors;
 
@@ -23,6 +24,8 @@ pub(super) struct Slot {
     pub(super) buffer: BufferId,
     /// Who wrote to it last, or had it read.
     pub(super) tenant: Tenant,
+    /// The rank of that.
+    pub(super) rank: Rank,
     /// Sectors that the buffer holds.
     pub(super) present: Sectors,
     /// Of these, sectors that are newer than flash and on no way there.
@@ -43,6 +46,11 @@ pub(super) struct Slot {
 }
 
 impl Slot {
+    /// For whom it is written back, or read for that: whoever waits for it, of no stated priority.
+    pub(super) fn origin(&self) -> Origin {
+        Origin::new(self.tenant, Priority::default()).ranked(self.rank)
+    }
+
     /// Whether it has what flash does not, written before the moment of a stamp.
     pub(super) fn holds_from_before(&self, until: u64) -> bool {
         let is_old = |sectors: Sectors, since| !sectors.is_empty() && since < until;
@@ -150,11 +158,12 @@ impl Table {
     }
 
     /// A clean, empty slot for `lpn`, which has none, as the most recently used.
-    pub(super) fn insert(&mut self, lpn: Lpn, buffer: BufferId, tenant: Tenant) -> SlotId {
+    pub(super) fn insert(&mut self, lpn: Lpn, buffer: BufferId, origin: Origin) -> SlotId {
         let slot = Slot {
             lpn,
             buffer,
-            tenant,
+            tenant: origin.tenant,
+            rank: origin.rank(),
             present: Sectors::NONE,
             dirty: Sectors::NONE,
             flying: Sectors::NONE,

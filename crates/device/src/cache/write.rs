@@ -5,7 +5,7 @@ use std::ops::Range;
 use arrayvec::ArrayVec;
 use media::dram::{ScatteredAccess, Toward};
 use sim::memory::zeroed;
-use sim::{Span, Tenant, Time};
+use sim::{Span, Time};
 
 use super::pressure::Turn;
 use super::sectors::Sectors;
@@ -198,7 +198,7 @@ impl Cache {
             }
             None => {
                 self.count(|counts| counts.write_misses += 1);
-                self.new_slot(slice.lpn, slice.origin.tenant)
+                self.new_slot(slice.lpn, slice.origin)
             }
         };
         self.put(id, slice);
@@ -227,7 +227,8 @@ impl Cache {
         self.copy((slice.buffer, slice.base), (into, 0), sectors);
         let stamp = self.stamp();
         let table = &mut *self.table.borrow_mut();
-        table.slot_mut(id).tenant = slice.origin.tenant;
+        let slot = table.slot_mut(id);
+        (slot.tenant, slot.rank) = (slice.origin.tenant, slice.origin.rank());
         table.soil(id, sectors, stamp);
         self.changed(slice.lpn);
     }
@@ -246,10 +247,10 @@ impl Cache {
     }
 
     /// A new slot for `lpn`, empty.
-    pub(super) fn new_slot(&self, lpn: Lpn, tenant: Tenant) -> SlotId {
+    pub(super) fn new_slot(&self, lpn: Lpn, origin: Origin) -> SlotId {
         self.evict_if_full();
         let buffer = self.buffers.take_slot();
-        self.table.borrow_mut().insert(lpn, buffer, tenant)
+        self.table.borrow_mut().insert(lpn, buffer, origin)
     }
 
     /// If all slots are taken, takes the one that was used least recently from its page. What

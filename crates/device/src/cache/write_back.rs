@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::task::Poll;
 
-use sim::{TaskId, Tenant, Time};
+use sim::{TaskId, Time};
 
 use super::Cache;
 use super::sectors::Sectors;
@@ -12,7 +12,7 @@ use super::table::{Slot, SlotId};
 use crate::ftl::{FtlError, Lpn, PageSlice, SoleWriter, WriteLock};
 use crate::memory::{BufferId, Purpose};
 use crate::planted::{Bug, is_planted};
-use crate::schedule::{Origin, Priority};
+use crate::schedule::Origin;
 
 /// What a worker is to take to flash: which slot, of several that fly together the first, and when its data has left DRAM.
 #[derive(Clone, Copy)]
@@ -122,30 +122,30 @@ impl Cache {
         let page_bytes = self.unit.bytes();
         let _room = self.buffers.room(Purpose::WriteBack).await;
         let page = self.buffers.take();
-        let (lpn, known, tenant) = {
+        let (lpn, known, origin) = {
             let table = self.table.borrow();
             let slot = table.slot(id);
             self.copy((slot.buffer, 0), (page.id(), 0), slot.present);
-            (slot.lpn, slot.present, slot.tenant)
+            (slot.lpn, slot.present, slot.origin())
         };
         let flight = Flight { cache: self, id };
         let hull = known.hull();
         let bytes = hull.end - hull.start;
         if bytes == known.bytes() {
-            let slice = slice_for(tenant, lpn, hull.start, bytes, (page.id(), 0));
+            let slice = slice_for(origin, lpn, hull.start, bytes, (page.id(), 0));
             return self.ftl.write(&flight, &[slice]).await;
         }
         // What is missing lies in several places: it is read at once.
         let missing = Sectors::of(0, page_bytes) & !known;
-        self.fill(tenant, lpn, missing, (page.id(), 0)).await?;
-        let slice = slice_for(tenant, lpn, 0, page_bytes, (page.id(), 0));
+        self.fill(origin, lpn, missing, (page.id(), 0)).await?;
+        let slice = slice_for(origin, lpn, 0, page_bytes, (page.id(), 0));
         self.ftl.write(&flight, &[slice]).await
     }
 
     /// Reads sectors of a logical page from flash to their places in a buffer in which the page begins at a byte.
     pub(super) async fn fill(
         &self,
-        tenant: Tenant,
+        origin: Origin,
         lpn: Lpn,
         missing: Sectors,
         (page, base): (BufferId, u32),
@@ -154,7 +154,7 @@ impl Cache {
         let rest = self.buffers.take();
         let (hull, ticket) = (missing.hull(), self.ftl.ticket());
         let (column, bytes) = (hull.start, hull.end - hull.start);
-        let slice = slice_for(tenant, lpn, column, bytes, (rest.id(), 0));
+        let slice = slice_for(origin, lpn, column, bytes, (rest.id(), 0));
         self.ftl.read(slice, ticket.id().into());
         ticket.await?;
         self.copy((rest.id(), 0), (page, base), missing);
@@ -339,17 +339,16 @@ impl Cache {
     }
 }
 
-/// A slice that is written back, or read for that: for `tenant`, whoever waits for it, of no stated
-/// priority.
+/// A slice that is written back, or read for that.
 pub(super) fn slice_for(
-    tenant: Tenant,
+    origin: Origin,
     lpn: Lpn,
     column: u32,
     bytes: u32,
     (buffer, base): (BufferId, u32),
 ) -> PageSlice {
     PageSlice {
-        origin: Origin::new(tenant, Priority::default()),
+        origin,
         base,
         ..PageSlice::new(lpn, column, bytes, buffer)
     }

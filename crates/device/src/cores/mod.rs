@@ -93,6 +93,13 @@ impl Cores {
         u64::from(self.cores.config().clock_megahertz) * microseconds
     }
 
+    /// Cycles of a core in so long a time.
+    pub fn cycles_of(&self, span: Span) -> u64 {
+        let megahertz = u128::from(self.cores.config().clock_megahertz);
+        let cycles = u128::from(span.as_ps()) * megahertz / 1_000_000;
+        u64::try_from(cycles).unwrap_or(u64::MAX / 10)
+    }
+
     /// Simulated time.
     pub fn sim(&self) -> &Sim {
         &self.sim

@@ -32,7 +32,7 @@ use crate::port::{Fetch, HostPort, HostTransfer};
 use crate::programs::Programs;
 use crate::search::Search;
 use crate::served::{Served, ServedFor};
-use crate::stream::Streams;
+use crate::stream::{Collectors, Streams};
 pub use admin::HealthConfig;
 use admin::{Events, Features, Health, Sanitizing};
 pub use config::{EntryFetch, FrontendConfig, FrontendConfigError};
@@ -119,10 +119,24 @@ pub struct Controller {
     search: Rc<Search>,
     programs: Rc<Programs>,
     streams: Rc<Streams>,
+    collectors: Rc<Collectors>,
 }
 
 /// What commands are handed to.
-type Jobs = (Rc<Cache>, Rc<Bits>, Rc<Search>, Rc<Programs>, Rc<Streams>);
+pub struct Jobs {
+    /// The data cache.
+    pub cache: Rc<Cache>,
+    /// Bulk bitwise computing.
+    pub bits: Rc<Bits>,
+    /// Name-value lookup.
+    pub search: Rc<Search>,
+    /// Programs and their runs.
+    pub programs: Rc<Programs>,
+    /// Streams.
+    pub streams: Rc<Streams>,
+    /// Collections.
+    pub collectors: Rc<Collectors>,
+}
 
 impl Controller {
     /// A controller with its admin queues, and what an earlier life left on media that are not
@@ -133,12 +147,20 @@ impl Controller {
     pub async fn power_up(
         backend: &Backend,
         config: &FrontendConfig,
-        (cache, bits, search, programs, streams): Jobs,
+        jobs: Jobs,
         host: HostPort,
         admin: AdminQueues,
         blank: bool,
     ) -> Result<Rc<Controller>, nvme::Status> {
         let Backend { sim, ftl, .. } = backend;
+        let Jobs {
+            cache,
+            bits,
+            search,
+            programs,
+            streams,
+            collectors,
+        } = jobs;
         let unit = ftl.unit();
         let features = Features::new(config, cache.is_volatile());
         let queues = admin_queues(config, &features, admin)?;
@@ -186,7 +208,9 @@ impl Controller {
             search,
             programs,
             streams,
+            collectors,
         });
+        controller.watch_collectors();
         controller.take_pages_read();
         controller.resume(blank).await;
         Ok(controller)

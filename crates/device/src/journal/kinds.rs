@@ -27,6 +27,8 @@ impl FactKind {
     pub const SEARCH_GONE: FactKind = FactKind(11);
     /// Who has committed.
     pub const TRANSACTIONS: FactKind = FactKind(12);
+    /// How far collections have come.
+    pub const COLLECTIONS: FactKind = FactKind(33);
     /// Programs kept through power cycles.
     pub const PROGRAMS: FactKind = FactKind(32);
 }

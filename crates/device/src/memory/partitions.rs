@@ -77,6 +77,8 @@ pub struct Quotas {
     pub tx: u64,
     /// Pieces of streams.
     pub streams: u64,
+    /// Packets of collectors.
+    pub collectors: u64,
 }
 
 /// Where each part's memory lies. Each begins with a row.
@@ -99,14 +101,16 @@ pub struct DramMap {
     pub tx: Partition,
     /// Pieces of streams.
     pub streams: Partition,
+    /// Packets of collectors.
+    pub collectors: Partition,
 }
 
 /// Quotas that the DRAM does not hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "dram.capacity_bytes = {capacity} is too small: the mapping table takes {} bytes, the data cache {}, the page buffers {}, names to be looked up {} and their link table {}, the memories of tasks {}, transactions {}, streams {}, with whole rows {needed} in all",
+    "dram.capacity_bytes = {capacity} is too small: the mapping table takes {} bytes, the data cache {}, the page buffers {}, names to be looked up {} and their link table {}, the memories of tasks {}, transactions {}, streams {}, collectors {}, with whole rows {needed} in all",
     .quotas.mapping, .quotas.cache, .quotas.buffers, .quotas.search, .quotas.link_table,
-    .quotas.tasks, .quotas.tx, .quotas.streams
+    .quotas.tasks, .quotas.tx, .quotas.streams, .quotas.collectors
 )]
 pub struct TooSmall {
     /// Bytes of the DRAM.
@@ -139,6 +143,7 @@ impl Quotas {
             tasks: partition(self.tasks),
             tx: partition(self.tx),
             streams: partition(self.streams),
+            collectors: partition(self.collectors),
         };
         if base > dram.capacity_bytes {
             return Err(TooSmall {

@@ -1,6 +1,9 @@
-//! What crosses the drive's borders: the way to host memory, and what a host gives of itself.
+//! What crosses the drive's borders: the way to host memory, and what a host gives of itself; and the switch
+//! between collectors, DRAM and what they are for.
 
+mod switch;
 mod transfer;
+mod wire;
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -8,8 +11,10 @@ use std::rc::Rc;
 use nvme::{Dma, QueueId};
 use sim::Time;
 
+pub use switch::Switch;
 pub use transfer::HostTransfer;
 pub(crate) use transfer::{Fetch, fetch_over, post_fetch};
+pub use wire::{Wire, Wiring};
 
 /// Bytes of a doorbell write.
 pub const DOORBELL_BYTES: u64 = 4;

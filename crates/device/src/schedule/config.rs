@@ -24,6 +24,8 @@ pub struct ScheduleConfig {
     /// would end later than so long after it began, in microseconds, if the policy has other work go
     /// first. At least one step is done.
     pub piece_max_us: u64,
+    /// The part of each die's time that streams and tasks have at least while they wait, under `priority_aware`, in percent.
+    pub isp_share_percent: u32,
     /// Shares of the priorities high, medium and low under `priority_classes`.
     pub priority_weights: [u32; 3],
     /// What of a page crosses the channel to be programmed. Set in `[compatibility]`.
@@ -121,6 +123,13 @@ impl ScheduleConfig {
                 "1 to 1000000 (a second)",
             ),
             (
+                "isp_share_percent",
+                self.isp_share_percent.into(),
+                0,
+                90,
+                "0 to 90",
+            ),
+            (
                 "suspend.times_max",
                 suspend.times_max.into(),
                 1,
@@ -156,6 +165,6 @@ impl ScheduleConfig {
 
     /// The policy at work on one unit.
     pub(super) fn chooser(&self) -> Chooser {
-        Chooser::new(self.policy, self.bypass_max, self.priority_weights)
+        Chooser::new(self)
     }
 }

@@ -36,6 +36,9 @@ impl QueueKey {
     pub(super) const COLLECTION_READS: QueueKey = QueueKey::of(Kind::Read, Class::Collection);
     pub(super) const MAPPING_PROGRAMS: QueueKey = QueueKey::of(Kind::Program, Class::Mapping);
     pub(super) const COLLECTION_PROGRAMS: QueueKey = QueueKey::of(Kind::Program, Class::Collection);
+    /// Where streams and tasks wait if requests are ranked: then the host's priorities are not told apart, and what is left of
+    /// its queues is free.
+    pub(super) const IN_STORAGE: Class = Class::User(Priority::Low);
     pub(super) const ERASES: QueueKey = QueueKey(3 * STRIDE);
     const COUNT: u8 = QueueKey::ERASES.0 + 1;
     /// The queues of reads among those of [`UnitQueue::held`].
@@ -84,6 +87,17 @@ impl QueueKey {
         }
     }
 
+    /// Whether it holds what streams and tasks want, if requests are ranked.
+    pub(super) const fn is_in_storage(self) -> bool {
+        let class = self.0 % STRIDE;
+        class == QueueKey::of(Kind::Read, QueueKey::IN_STORAGE).0
+    }
+
+    /// Whether it holds what collection wants; erases aside.
+    pub(super) const fn is_collection(self) -> bool {
+        self.0 % STRIDE == QueueKey::COLLECTION_READS.0
+    }
+
     /// The number of the queue among those of its kind.
     #[inline]
     pub(super) fn class(self) -> usize {
@@ -94,8 +108,10 @@ impl QueueKey {
 /// What a policy chose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Choice {
-    /// The queue whose first transaction goes next.
+    /// The queue of the transaction that goes next.
     pub(super) key: QueueKey,
+    /// How many stand before it there: none, but where one goes because it was overtaken too often.
+    pub(super) index: u32,
     /// Whose transactions of the same kind may fill the planes that are left.
     pub(super) fill: Option<QueueKey>,
 }
@@ -103,6 +119,10 @@ pub(super) struct Choice {
 impl From<QueueKey> for Choice {
     #[inline]
     fn from(key: QueueKey) -> Choice {
-        Choice { key, fill: None }
+        Choice {
+            key,
+            index: 0,
+            fill: None,
+        }
     }
 }

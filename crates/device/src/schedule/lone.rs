@@ -11,10 +11,11 @@ use super::notify::Notify;
 use super::operation::{PageData, PageProgram, Read, SpareBytes};
 use super::origin::{Origin, Priority};
 use super::policy::Chooser;
-use super::queue::{Merging, Set, UnitQueue, Waiting};
+use super::queue::{Merging, Order, Set, UnitQueue, Waiting};
 use crate::memory::BufferId;
 
-/// Where computations, known as `C`, wait: all have the priority of commands that state none.
+/// Where computations, known as `C`, wait: all have the priority of commands that state none. So have reads and programs of the
+/// same evaluation, and one rank: it orders nothing among them.
 const COMPUTES: QueueKey = QueueKey::user_computes(Priority::High);
 
 /// What waits for a die.
@@ -55,8 +56,12 @@ impl<C> LoneQueue<C> {
     pub(crate) fn new(die: u32, geometry: &Geometry, config: &ScheduleConfig) -> LoneQueue<C> {
         let planes = geometry.planes_per_die;
         let planes = die * planes..(die + 1) * planes;
+        let order = match config.policy.order() {
+            Order::Priorities => Order::Arrival,
+            order => order,
+        };
         LoneQueue {
-            queue: UnitQueue::new(false, planes, geometry.blocks_per_plane),
+            queue: UnitQueue::new(order, planes, geometry.blocks_per_plane),
             chooser: config.chooser(),
             multi_plane: config.multi_plane,
         }
@@ -110,7 +115,7 @@ impl<C> LoneQueue<C> {
             geometry,
         };
         match choice.key.kind() {
-            Kind::Compute => return self.queue.take_compute(choice.key).map(Next::Compute),
+            Kind::Compute => return self.queue.take_compute(choice).map(Next::Compute),
             Kind::Read => return Some(Next::Read(self.take_reads(choice, &merging))),
             Kind::Program | Kind::Erase => {}
         }
@@ -140,7 +145,7 @@ impl<C> LoneQueue<C> {
 
     /// It has room, and goes on before all others.
     pub(crate) fn unpark(&mut self, computation: Waiting<C>) {
-        self.queue.put_back(computation, COMPUTES);
+        self.queue.put_back_with_room(computation, COMPUTES);
         self.queue.bar_computations(false);
     }
 }

@@ -15,6 +15,7 @@ mod operation;
 mod origin;
 mod policy;
 mod queue;
+mod rank;
 #[cfg(test)]
 pub(crate) mod tests;
 mod ticket;
@@ -52,6 +53,7 @@ pub use policy::Policy;
 pub use queue::Operation;
 use queue::UnitQueue;
 pub(crate) use queue::Waiting;
+pub use rank::Rank;
 
 pub(crate) use ticket::Tickets;
 pub use ticket::{Ticket, TicketId};
@@ -121,7 +123,6 @@ impl Schedule {
             Interleave::Chip => geometry.dies_per_chip,
         };
         let (dies, units) = (geometry.dies(), geometry.dies() / dies_per_unit);
-        let by_priority = config.policy == Policy::PriorityClasses;
         let schedule = Rc::new(Schedule {
             nand,
             buffers,
@@ -130,7 +131,8 @@ impl Schedule {
                 .map(|unit| {
                     let planes = dies_per_unit * geometry.planes_per_die;
                     let planes = unit * planes..(unit + 1) * planes;
-                    let queue = UnitQueue::new(by_priority, planes, geometry.blocks_per_plane);
+                    let order = config.policy.order();
+                    let queue = UnitQueue::new(order, planes, geometry.blocks_per_plane);
                     RefCell::new(queue)
                 })
                 .collect(),
@@ -228,7 +230,7 @@ impl Schedule {
     fn unpark(&self, unit: usize, computation: Waiting<Computation>, key: QueueKey) {
         self.parked.set(self.parked.get() - 1);
         let queue = &mut *self.queues[unit].borrow_mut();
-        queue.put_back(computation, key);
+        queue.put_back_with_room(computation, key);
         queue.bar_computations(false);
         self.bells[unit].ring();
     }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use sim::{Requester, Tenant, TraceId};
 
+use super::rank::Rank;
 use crate::tenants;
 
 /// How urgent a host command is (NVMe Base 2.1, 3.4.4.2: the classes of weighted round robin).
@@ -41,6 +42,10 @@ pub struct Origin {
     pub priority: Priority,
     /// The firmware's own work that waits where the host's commands of this urgency do.
     with_host: bool,
+    /// It is for a stream or a task, which `schedule.isp_share_percent` guarantees a share of each die.
+    pub(super) in_storage: bool,
+    /// Its place where requests are ranked.
+    pub(super) rank: Rank,
     /// The command, while a trace is recorded.
     pub trace: TraceId,
 }
@@ -57,13 +62,15 @@ pub(super) enum Class {
 }
 
 impl Origin {
-    /// A host command, or what the drive does for all of them.
+    /// A host command, or what the drive does for all of them, as if it were of a page.
     #[inline]
     pub const fn new(tenant: Tenant, priority: Priority) -> Origin {
         Origin {
             tenant,
             priority,
             with_host: false,
+            in_storage: false,
+            rank: Rank::PAGE,
             trace: TraceId::NONE,
         }
     }
@@ -82,6 +89,32 @@ impl Origin {
         }
     }
 
+    /// As it is, for a request of that rank.
+    #[inline]
+    pub const fn ranked(self, rank: Rank) -> Origin {
+        Origin { rank, ..self }
+    }
+
+    /// As it is, for a request that was given its rank and is of so many bytes.
+    #[inline]
+    pub const fn sized(self, bytes: u64) -> Origin {
+        self.ranked(self.rank.sized(bytes))
+    }
+
+    /// As it is, for a stream or a task that works on so many bytes.
+    pub const fn in_storage(self, bytes: u64) -> Origin {
+        Origin {
+            in_storage: true,
+            ..self.sized(bytes)
+        }
+    }
+
+    /// Its place where requests are ranked.
+    #[inline]
+    pub const fn rank(self) -> Rank {
+        self.rank
+    }
+
     /// For whom buses and dies are used.
     #[inline]
     pub const fn requester(self) -> Requester {
@@ -93,7 +126,11 @@ impl Origin {
 
     /// The firmware's own work.
     pub const fn own(tenant: Tenant) -> Origin {
-        Origin::new(tenant, Priority::High)
+        let rank = match tenant {
+            tenants::COLLECTION | tenants::WEAR_LEVELLING => Rank::BACKGROUND,
+            _ => Rank::PAGE,
+        };
+        Origin::new(tenant, Priority::High).ranked(rank)
     }
 
     #[inline]

@@ -4,6 +4,7 @@ mod order;
 mod pairs;
 mod pieces;
 mod raising;
+mod ranks;
 mod suspension;
 
 use std::cell::{Cell, RefCell};
@@ -124,6 +125,7 @@ pub(crate) fn config() -> ScheduleConfig {
         program_transfer: ProgramTransfer::Page,
         bypass_max: 0,
         piece_max_us: 1_000_000,
+        isp_share_percent: 0,
         priority_weights: [4, 2, 1],
         suspend: SuspendConfig {
             programs: false,

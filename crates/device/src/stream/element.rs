@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use sim::Requester;
+use sim::{Requester, Time};
 
 use super::input::Taken;
 use super::pipeline::Pipeline;
@@ -14,8 +14,8 @@ use crate::task::{Data, FileError, Files, LocalBoxFuture, Piece, errno};
 enum At {
     /// It has taken no piece.
     Nothing,
-    /// A piece, of which the task has had so many bytes.
-    Piece { taken: Taken, had: u32 },
+    /// A piece, of which the task has had so many bytes, since when it has any.
+    Piece { taken: Taken, had: u32, since: Time },
     /// There are no more.
     End,
 }
@@ -57,8 +57,8 @@ impl Element {
 
     /// Its task is over: nothing more comes of what it was at.
     pub(super) fn over(&self) {
-        if let At::Piece { taken, had } = &*self.at.borrow() {
-            self.pipeline.output.done(taken.index);
+        if let At::Piece { taken, had, since } = &*self.at.borrow() {
+            self.computed(taken, *since);
             let left = taken.data.bytes() - had;
             self.pipeline.input.release(left.into());
         }
@@ -66,23 +66,34 @@ impl Element {
         self.pipeline.output.done(last_words);
     }
 
+    /// It is through with a piece.
+    fn computed(&self, taken: &Taken, since: Time) {
+        self.pipeline.output.done(taken.index);
+        let bytes = taken.data.bytes();
+        self.pipeline.notes.computed(self.number, since, bytes);
+    }
+
     /// The next part of the piece that the task has, or of the next one.
     async fn next(&self, capacity: u32) -> Option<Piece> {
         let has_more = match &*self.at.borrow() {
-            At::Piece { taken, had } => *had < taken.data.bytes(),
+            At::Piece { taken, had, .. } => *had < taken.data.bytes(),
             At::Nothing => false,
             At::End => return None,
         };
         if !has_more {
-            if let At::Piece { taken, .. } = &*self.at.borrow() {
-                self.pipeline.output.done(taken.index);
+            if let At::Piece { taken, since, .. } = &*self.at.borrow() {
+                self.computed(taken, *since);
             }
             self.at.replace(At::Nothing);
             let waiting = self.pipeline.rest.wait();
             let taken = self.pipeline.input.take().await;
             drop(waiting);
             match taken {
-                Some(taken) => self.at.replace(At::Piece { taken, had: 0 }),
+                Some(taken) => self.at.replace(At::Piece {
+                    taken,
+                    had: 0,
+                    since: self.pipeline.notes.now(),
+                }),
                 None => {
                     self.at.replace(At::End);
                     return None;
@@ -99,7 +110,7 @@ impl Element {
     /// So many bytes at most of what the task has not had of its piece.
     fn part(&self, capacity: u32) -> Option<Piece> {
         let mut at = self.at.borrow_mut();
-        let At::Piece { taken, had } = &mut *at else {
+        let At::Piece { taken, had, .. } = &mut *at else {
             return None;
         };
         let bytes = capacity.min(taken.data.bytes() - *had);

@@ -2,10 +2,12 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use sim::Sim;
 use sim::resource::Broadcast;
 
+use super::notes::Notes;
 use crate::task::Data;
 
 /// A piece of the input.
@@ -31,10 +33,11 @@ pub(super) struct Input {
     count: Cell<Option<u64>>,
     /// Announced when any of this changes.
     changed: Broadcast,
+    notes: Rc<Notes>,
 }
 
 impl Input {
-    pub(super) fn new(sim: &Sim, most: u64) -> Input {
+    pub(super) fn new(sim: &Sim, notes: &Rc<Notes>, most: u64) -> Input {
         Input {
             most,
             used: Cell::new(0),
@@ -42,6 +45,7 @@ impl Input {
             next: Cell::new(0),
             count: Cell::new(None),
             changed: Broadcast::new(sim),
+            notes: notes.clone(),
         }
     }
 
@@ -51,11 +55,13 @@ impl Input {
             self.changed.next().await;
         }
         self.used.set(self.used.get() + bytes);
+        self.notes.input(bytes.cast_signed());
     }
 
     /// Gives room back: a piece is in the memory of its element.
     pub(super) fn release(&self, bytes: u64) {
         self.used.set(self.used.get() - bytes);
+        self.notes.input(-bytes.cast_signed());
         self.changed.announce();
     }
 
@@ -88,6 +94,7 @@ impl Input {
         self.next.set(index + 1);
         loop {
             if let Some((offset, data)) = self.here.borrow_mut().remove(&index) {
+                self.notes.taken(data.bytes());
                 return Some(Taken {
                     index,
                     offset,
@@ -99,5 +106,12 @@ impl Input {
             }
             self.changed.next().await;
         }
+    }
+}
+
+impl Drop for Input {
+    /// What is left of a stream that was stopped takes no room any more.
+    fn drop(&mut self) {
+        self.notes.input(-self.used.get().cast_signed());
     }
 }

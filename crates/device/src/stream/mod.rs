@@ -2,12 +2,16 @@
 //! the host sends, on its way into a file.
 //!
 //! `input` has pieces on their way to the elements, `element` is an instance of the task that takes them and emits, `output` brings what
-//! was emitted into order; `stages` has reading, computing and writing overlap, and ends them. All of it is one transaction, which sees the file as
-//! it was when the stream was opened: who changes it meanwhile does not change the stream.
+//! was emitted into order; `stages` has reading, computing and writing overlap, and ends them; `fed` takes what collectors (`collect`)
+//! send; `notes` counts and traces what they do. All of it is one transaction, which sees the file as it was when the stream was opened:
+//! who changes it meanwhile does not change the stream.
 
+pub mod collect;
 mod config;
 mod element;
+mod fed;
 mod input;
+mod notes;
 mod open;
 mod output;
 mod pipeline;
@@ -30,7 +34,10 @@ use crate::programs::{InUse, ProgramId, Programs, RunRequest, failed};
 use crate::schedule::Origin;
 use crate::task::{Data, Tasks};
 use crate::tx::Transactions;
+pub use collect::{CollectorConfig, CollectorId, Collectors};
 pub use config::StreamConfig;
+use notes::Notes;
+pub use notes::StreamCounts;
 use open::Open;
 use pipeline::{Ends, Pipeline, whole};
 use stages::{Parts, Stages};
@@ -51,8 +58,10 @@ pub struct StreamId {
 pub struct StreamRequest {
     /// The program, its files and arguments; retries are none.
     pub run: RunRequest,
-    /// The file that is the input; else the host sends it.
+    /// The file that is the input; else the host sends it, or a collector.
     pub input: Option<u32>,
+    /// A collector sends the input.
+    pub is_collected: bool,
     /// The file that takes the output; else the host fetches it.
     pub output: Option<u32>,
     /// Bytes of a piece; 0 is the drive's choice.
@@ -79,6 +88,7 @@ pub struct Streams {
     memory_max: u64,
     /// Those that they have.
     memory: Cell<u64>,
+    notes: Rc<Notes>,
 }
 
 /// What comes next of a stream's output.
@@ -110,6 +120,7 @@ impl Streams {
             next: Cell::new(1),
             memory_max: backend.dram_map.tasks.bytes() / 2,
             memory: Cell::new(0),
+            notes: Rc::new(Notes::new(&backend.sim)),
         })
     }
 
@@ -149,8 +160,9 @@ impl Streams {
             return Err(Status::STREAM_LIMIT_REACHED);
         }
         self.memory.set(self.memory.get() + memory);
+        self.notes.opened(self.config.elements_max);
         let pipeline = Rc::new(Pipeline::new(
-            &self.sim,
+            (&self.sim, &self.notes),
             (self.copier.clone(), self.map),
             self.config.half(),
             (ends, piece_bytes),
@@ -164,6 +176,7 @@ impl Streams {
             fetching: Semaphore::new(&self.sim, 1),
             sending: Semaphore::new(&self.sim, 1),
             sent: Cell::default(),
+            filling: RefCell::default(),
             program: RefCell::new(Some(program)),
         });
         let number = self.next.get();
@@ -179,6 +192,7 @@ impl Streams {
             let outcome = outcome.await;
             streams.memory.set(streams.memory.get() - memory);
             stream.program.borrow_mut().take();
+            streams.notes.ended(outcome.ended == Ended::Committed);
             *stream.outcome.borrow_mut() = Some(outcome);
             stream.pipeline.output.end();
             stream.changed.announce();
@@ -209,6 +223,7 @@ impl Streams {
         match input_fits && output_fits {
             true => Ok(Ends {
                 input: asked.input,
+                is_collected: asked.is_collected && asked.input.is_none(),
                 output: asked.output,
             }),
             false => Err(Status::INVALID_FIELD),
@@ -289,9 +304,9 @@ impl Streams {
         open.get(&id).cloned().ok_or(Status::NO_SUCH_STREAM)
     }
 
-    /// Fetches what comes next of a stream's output: `most` bytes, unless the end comes before, or the host has to send more input
-    /// first. `take` has the room of what it is given until it returns, call by call. Gives how many they were, or what became of the
-    /// stream if none are left; neither where the host has to send more.
+    /// Fetches what comes next of a stream's output: `most` bytes, unless the end comes before, or the host or a collector has to
+    /// send more input first. `take` has the room of what it is given until it returns, call by call. Gives how many they were, or what became of the
+    /// stream if none are left; neither where more has to be sent.
     ///
     /// # Errors
     /// No Such Stream; what `take` reports.
@@ -303,12 +318,12 @@ impl Streams {
     ) -> Result<(u64, Option<Outcome>), Status> {
         let stream = self.of(id)?;
         let _turn = stream.fetching.acquire(1).await;
-        let waits_for_host = || {
+        let waits_for_input = || {
             let input = &stream.pipeline.input;
             stream.pipeline.ends.input.is_none() && !input.has_end() && !stream.is_over()
         };
         if stream.pipeline.ends.output.is_some() {
-            return match waits_for_host() {
+            return match waits_for_input() {
                 true => Ok((0, None)),
                 false => Ok((0, Some(stream.over().await))),
             };
@@ -318,7 +333,7 @@ impl Streams {
         while fetched < most {
             let left = most - fetched;
             let parts = output.take(left.min(output.at_once()), left);
-            let parts = match waits_for_host() {
+            let parts = match waits_for_input() {
                 true => match select(parts, stream.pipeline.rest.quiet()).await {
                     Either::Left(parts) => parts,
                     // What there is, though it be less.
@@ -365,7 +380,7 @@ impl Streams {
         origin: Origin,
     ) -> Result<(u32, Option<Outcome>), Status> {
         let stream = self.of(id)?;
-        if stream.pipeline.ends.input.is_some() || stream.pipeline.input.has_end() {
+        if !stream.pipeline.ends.is_of_host() || stream.pipeline.input.has_end() {
             return Err(Status::COMMAND_SEQUENCE_ERROR);
         }
         let _turn = stream.sending.acquire(1).await;
@@ -432,6 +447,11 @@ impl Streams {
         self.copier
             .read(origin.requester(), bytes, self.map.streams)
             .await;
+    }
+
+    /// What streams have done.
+    pub fn counts(&self) -> StreamCounts {
+        self.notes.counts()
     }
 
     /// Streams that are open.

@@ -7,7 +7,9 @@ use nvme::task::{Ended, Outcome};
 use sim::resource::{Broadcast, Semaphore};
 use sim::{Either, select};
 
-use super::pipeline::Pipeline;
+use super::pipeline::{Pipeline, whole};
+use crate::memory::Partition;
+use crate::port::Switch;
 use crate::programs::InUse;
 use crate::schedule::Origin;
 use crate::task::Data;
@@ -26,6 +28,8 @@ pub(super) struct Open {
     pub(super) sending: Semaphore,
     /// Bytes that the host has sent, and pieces of these.
     pub(super) sent: Cell<(u64, u64)>,
+    /// What has come of a piece that a collector sends.
+    pub(super) filling: RefCell<Vec<Data>>,
     /// The program, until the stream is over.
     pub(super) program: RefCell<Option<InUse>>,
 }
@@ -95,5 +99,53 @@ impl Open {
         self.sent.set((offset + bytes, index + 1));
         self.pipeline.input.put(index, offset, piece);
         true
+    }
+
+    /// Adds to the piece that comes from a collector, and to those after it.
+    pub(super) async fn fill(
+        &self,
+        data: Data,
+        switch: &Switch,
+        (streams, origin): (Partition, Origin),
+    ) {
+        let (pipeline, mut rest) = (&self.pipeline, data);
+        while rest.bytes() > 0 {
+            let filled = self.filled();
+            if filled == 0 {
+                pipeline.input.reserve(pipeline.piece_bytes.into()).await;
+            }
+            let (part, after) = rest.split(pipeline.piece_bytes - filled);
+            rest = after;
+            let bytes = part.bytes();
+            switch.give_out(origin.requester(), bytes, streams).await;
+            self.filling.borrow_mut().push(part);
+            if self.filled() == pipeline.piece_bytes {
+                self.put_filled();
+            }
+        }
+    }
+
+    /// A collector sends nothing more: what has come of a piece is the last one.
+    pub(super) fn fill_end(&self) {
+        let (pipeline, filled) = (&self.pipeline, self.filled());
+        if filled > 0 {
+            let left = pipeline.piece_bytes - filled;
+            pipeline.input.release(left.into());
+            self.put_filled();
+        }
+        pipeline.input.end(self.sent.get().1);
+        pipeline.output.set_count(self.sent.get().1);
+    }
+
+    fn filled(&self) -> u32 {
+        self.filling.borrow().iter().map(Data::bytes).sum()
+    }
+
+    fn put_filled(&self) {
+        let piece = whole(self.filling.take());
+        let (offset, index) = self.sent.get();
+        let bytes = u64::from(piece.bytes());
+        self.sent.set((offset + bytes, index + 1));
+        self.pipeline.input.put(index, offset, piece);
     }
 }

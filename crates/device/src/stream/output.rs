@@ -3,10 +3,12 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
 
 use sim::Sim;
 use sim::resource::Broadcast;
 
+use super::notes::Notes;
 use crate::task::Data;
 
 /// Numbers of what elements have to say when there are no more pieces begin here, one an element.
@@ -46,10 +48,16 @@ pub(super) struct Output {
     is_over: Cell<bool>,
     /// Announced when any of this changes.
     changed: Broadcast,
+    notes: Rc<Notes>,
 }
 
 impl Output {
-    pub(super) fn new(sim: &Sim, most: u64, is_ordered: bool, elements: u32) -> Output {
+    pub(super) fn new(
+        (sim, notes): (&Sim, &Rc<Notes>),
+        most: u64,
+        is_ordered: bool,
+        elements: u32,
+    ) -> Output {
         Output {
             most,
             used: Cell::new(0),
@@ -59,6 +67,7 @@ impl Output {
             state: RefCell::default(),
             is_over: Cell::new(false),
             changed: Broadcast::new(sim),
+            notes: notes.clone(),
         }
     }
 
@@ -88,6 +97,8 @@ impl Output {
             self.changed.next().await;
         }
         self.used.set(self.used.get() + bytes);
+        self.notes.output(bytes.cast_signed());
+        self.notes.emitted(data.bytes());
         let mut state = self.state.borrow_mut();
         let number = if self.is_ordered { index } else { 0 };
         if !self.is_ordered || index == state.front {
@@ -192,7 +203,15 @@ impl Output {
     /// Gives room back: so many bytes of what was taken have left.
     pub(super) fn release(&self, bytes: u64) {
         self.used.set(self.used.get() - bytes);
+        self.notes.output(-bytes.cast_signed());
         self.changed.announce();
+    }
+}
+
+impl Drop for Output {
+    /// As that of the input.
+    fn drop(&mut self) {
+        self.notes.output(-self.used.get().cast_signed());
     }
 }
 

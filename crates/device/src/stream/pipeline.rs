@@ -1,8 +1,11 @@
 //! What lies between the stages of a stream: its input and output, and the ways of the DRAM on which bytes come and go.
 
+use std::rc::Rc;
+
 use sim::{Requester, Sim};
 
 use super::input::Input;
+use super::notes::Notes;
 use super::output::Output;
 use super::rest::Rest;
 use crate::memory::{Copier, DramMap};
@@ -11,10 +14,19 @@ use crate::task::Data;
 /// Where the input comes from, and where the output goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ends {
-    /// A file of the request, from its beginning to its end; else the host sends it.
+    /// A file of the request, from its beginning to its end; else the host sends it, or a collector.
     pub(super) input: Option<u32>,
+    /// A collector sends it.
+    pub(super) is_collected: bool,
     /// A file of the request, from its beginning on; else the host fetches it.
     pub(super) output: Option<u32>,
+}
+
+impl Ends {
+    /// Whether the host sends the input.
+    pub(super) fn is_of_host(&self) -> bool {
+        self.input.is_none() && !self.is_collected
+    }
 }
 
 /// A stream's buffers, between its stages.
@@ -24,24 +36,26 @@ pub(super) struct Pipeline {
     pub(super) rest: Rest,
     pub(super) ends: Ends,
     pub(super) piece_bytes: u32,
+    pub(super) notes: Rc<Notes>,
     copier: Copier,
     map: DramMap,
 }
 
 impl Pipeline {
     pub(super) fn new(
-        sim: &Sim,
+        (sim, notes): (&Sim, &Rc<Notes>),
         (copier, map): (Copier, DramMap),
         half: u64,
         (ends, piece_bytes): (Ends, u32),
         (is_ordered, elements): (bool, u32),
     ) -> Pipeline {
         Pipeline {
-            input: Input::new(sim, half),
-            output: Output::new(sim, half, is_ordered, elements),
+            input: Input::new(sim, notes, half),
+            output: Output::new((sim, notes), half, is_ordered, elements),
             rest: Rest::new(sim),
             ends,
             piece_bytes,
+            notes: notes.clone(),
             copier,
             map,
         }

@@ -1,4 +1,4 @@
-//! Whether anything goes on in a stream that the host feeds: where nothing does, who waits for it would wait for the host.
+//! Whether anything goes on in a stream that the host or a collector feeds: where nothing does, who waits for it would wait for them.
 
 use std::cell::Cell;
 
@@ -13,6 +13,8 @@ pub(super) struct Rest {
     sim: Sim,
     working: Cell<u32>,
     waiting: Cell<u32>,
+    /// What a collector has sent is on its way here.
+    is_coming: Cell<bool>,
     /// Announced when one begins to wait, or ends.
     changed: Broadcast,
 }
@@ -29,6 +31,7 @@ impl Rest {
             sim: sim.clone(),
             working: Cell::new(0),
             waiting: Cell::new(0),
+            is_coming: Cell::new(false),
             changed: Broadcast::new(sim),
         }
     }
@@ -45,11 +48,18 @@ impl Rest {
         Waiting(self)
     }
 
-    fn is_quiet(&self) -> bool {
-        self.working.get() > 0 && self.waiting.get() == self.working.get()
+    /// Whether what a collector has sent is on its way here.
+    pub(super) fn set_coming(&self, is_coming: bool) {
+        self.is_coming.set(is_coming);
+        self.changed.announce();
     }
 
-    /// Waits until all elements wait for the host.
+    fn is_quiet(&self) -> bool {
+        let all_wait = self.working.get() > 0 && self.waiting.get() == self.working.get();
+        all_wait && !self.is_coming.get()
+    }
+
+    /// Waits until all elements wait for what is to be sent.
     pub(super) async fn quiet(&self) {
         loop {
             while !self.is_quiet() {

@@ -194,10 +194,12 @@ impl Stages {
     }
 
     async fn read_piece(self: Rc<Stages>, file: u32, index: u64, (offset, bytes): (u64, u32)) {
+        let begun = self.sim.now();
         match self.transaction.read(file, offset, bytes).await {
             Ok(read) => {
                 let requester = self.origin.requester();
                 self.pipeline.take_in(requester, bytes).await;
+                self.pipeline.notes.read(begun, bytes);
                 let data = match self.files.has_data() {
                     true => Data::Bytes(read),
                     false => Data::Untold(bytes),
@@ -303,6 +305,7 @@ impl Stages {
     }
 
     async fn write_part(&self, file: u32, offset: u64, data: Data) {
+        let begun = self.sim.now();
         let bytes = data.bytes();
         let known = match &data {
             Data::Bytes(bytes) => Some(&bytes[..]),
@@ -312,6 +315,7 @@ impl Stages {
         pipeline.give_out(self.origin.requester(), bytes).await;
         let written = self.transaction.write(file, offset, bytes, known).await;
         pipeline.output.release(bytes.into());
+        pipeline.notes.written(begun, bytes);
         if let Err(error) = written {
             self.fail_with(&error);
         }

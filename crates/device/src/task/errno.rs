@@ -8,6 +8,8 @@ pub const EBADF: i32 = 9;
 pub const EAGAIN: i32 = 11;
 /// The file was registered to be read only.
 pub const EACCES: i32 = 13;
+/// There is no accelerator.
+pub const ENODEV: i32 = 19;
 /// An argument that cannot be.
 pub const EINVAL: i32 = 22;
 /// Beyond the end of a file.

@@ -9,6 +9,8 @@ use std::future::poll_fn;
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
+use operators::Operator;
+
 use super::files::{Data, Piece};
 
 /// What a task asks of the drive.
@@ -40,6 +42,8 @@ pub(super) enum Request {
     },
     /// So many bytes of a stream's input, at most.
     NextPiece { capacity: u32 },
+    /// That an accelerator compute this.
+    Operate { operator: Operator, has_bias: bool },
     /// That bytes be added to a stream's output.
     Emit { data: Data },
 }
@@ -51,7 +55,7 @@ pub(super) enum Answer {
     Done,
     /// What was read.
     Data(Data),
-    /// So many bytes were written, or ones counted.
+    /// So many bytes were written, ones counted, or tenths of cycles an accelerator was at work.
     Count(u64),
     /// The ticket of what was submitted.
     Ticket(u32),

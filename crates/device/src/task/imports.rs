@@ -7,12 +7,13 @@ use wasmtime::{Caller, Linker, Result};
 use super::errno;
 use super::hatch::{Answer, Request};
 use super::inside::{Call, Inside, Span};
+use super::operate::operate;
 
 /// The module that tasks import their calls from.
 pub(super) const MODULE: &str = "isc";
 
 /// The calls by name, and their types as the text format has them.
-pub(super) const CALLS: [(&str, &str); 15] = [
+pub(super) const CALLS: [(&str, &str); 16] = [
     ("args_size", "() -> i32"),
     ("get_args", "(i32, i32, i32) -> i32"),
     ("put_ret", "(i32, i32) -> i32"),
@@ -28,6 +29,7 @@ pub(super) const CALLS: [(&str, &str); 15] = [
     ("look_up", "(i32, i32, i32, i32, i32) -> i64"),
     ("stream_next", "(i32, i32, i32) -> i64"),
     ("stream_emit", "(i32, i32) -> i64"),
+    ("operate", "(i32, i32) -> i32"),
 ];
 
 /// Bytes of the longest name that is looked up.
@@ -113,6 +115,11 @@ pub(super) fn offer(linker: &mut Linker<Inside>) -> Result<()> {
             MODULE,
             "stream_emit",
             |from: From<'_>, args| -> Answering<'_, i64> { Box::new(stream_emit(from, args)) },
+        )?
+        .func_wrap_async(
+            MODULE,
+            "operate",
+            |from: From<'_>, args| -> Answering<'_, i32> { Box::new(operate(from, args)) },
         )?;
     Ok(())
 }

@@ -29,6 +29,8 @@ pub(super) struct Inside {
     pub(super) reads: BTreeMap<u32, (u32, u32)>,
     /// Bytes of memory that the task has.
     pub(super) memory_bytes: u64,
+    /// Whether the drive has accelerators.
+    pub(super) has_accelerators: bool,
     files: Vec<Facts>,
     has_data: bool,
     memory: Option<Memory>,
@@ -40,6 +42,8 @@ pub(super) struct Inside {
     settled: u64,
     /// Tenths of cycles that earlier pieces of a stream took, of which each may take the limit.
     refuelled: u64,
+    /// Tenths of cycles of the limit that accelerators took, which no core did.
+    spared: u64,
 }
 
 impl Inside {
@@ -49,6 +53,7 @@ impl Inside {
         arguments: &[u8],
         limits: Limits,
         (config, quantum_tenths): (&TaskConfig, u64),
+        has_accelerators: bool,
     ) -> Inside {
         let facts = |file| Facts {
             bytes: files.bytes(file).unwrap_or(0),
@@ -63,6 +68,7 @@ impl Inside {
             reads: BTreeMap::new(),
             memory_bytes: 0,
             files: (0..files.count()).map(facts).collect(),
+            has_accelerators,
             has_data: files.has_data(),
             memory: None,
             table_elements: config.table_elements as usize,
@@ -71,7 +77,18 @@ impl Inside {
             quantum_tenths,
             settled: 0,
             refuelled: 0,
+            spared: 0,
         }
+    }
+
+    /// Whether the drive keeps data.
+    pub(super) fn has_data(&self) -> bool {
+        self.has_data
+    }
+
+    /// Tenths of cycles that a core had to take when so many of the limit are left.
+    pub(super) fn taken(&self, left: u64) -> u64 {
+        self.fuel() - self.spared - left
     }
 
     /// Tenths of cycles that the run may take, as far as it is known.
@@ -125,6 +142,17 @@ impl Span {
         }
     }
 
+    /// Its bytes, of a span that was checked.
+    pub(super) fn range(self) -> Range<usize> {
+        self.at as usize..self.at as usize + self.bytes as usize
+    }
+
+    /// Whether two have bytes in common.
+    pub(super) fn overlaps(self, other: Span) -> bool {
+        let (mine, theirs) = (self.range(), other.range());
+        mine.start.max(theirs.start) < mine.end.min(theirs.end)
+    }
+
     fn within(self, memory: &[u8], call: &str) -> Result<Range<usize>> {
         let (begin, bytes) = (self.at as usize, self.bytes as usize);
         if begin + bytes <= memory.len() {
@@ -166,7 +194,8 @@ impl<'a> Call<'a> {
 
     /// Tenths of cycles that the task has taken.
     fn taken(&self) -> Result<u64> {
-        Ok(self.caller.data().fuel() - self.caller.get_fuel()?)
+        let left = self.caller.get_fuel()?;
+        Ok(self.caller.data().taken(left))
     }
 
     /// A piece of a stream begins, which may take as much as the one before.
@@ -175,6 +204,15 @@ impl<'a> Call<'a> {
         let used = whole.saturating_sub(self.caller.get_fuel()?);
         self.caller.set_fuel(whole)?;
         self.inside().refuelled += used;
+        Ok(())
+    }
+
+    /// Takes tenths of cycles of what the task may, without a core having worked for them.
+    pub(super) fn spare(&mut self, tenths: u64) -> Result<()> {
+        let left = self.caller.get_fuel()?;
+        let taken = tenths.min(left);
+        self.caller.set_fuel(left - taken)?;
+        self.inside().spared += taken;
         Ok(())
     }
 
@@ -245,6 +283,14 @@ impl<'a> Call<'a> {
         let (memory, inside) = self.parts()?;
         let range = span.within(memory, name)?;
         Ok(with(&mut memory[range], inside))
+    }
+
+    /// Calls `with` with all of a task's memory.
+    ///
+    /// # Errors
+    /// If it has none yet.
+    pub(super) fn with_all<T>(&mut self, with: impl FnOnce(&mut [u8]) -> T) -> Result<T> {
+        Ok(with(self.parts()?.0))
     }
 
     /// Puts what was read into a task's memory; zeros where the drive keeps no data. Gives how many bytes.

@@ -14,6 +14,7 @@ mod hatch;
 mod imports;
 mod inside;
 mod mover;
+mod operate;
 mod outcome;
 mod program;
 mod quota;
@@ -39,6 +40,7 @@ use session::Session;
 use sim::Sim;
 use sim::resource::{Permit, Semaphore};
 
+use crate::accelerators::Accelerators;
 use crate::backend::Backend;
 use crate::cores::Cores;
 use crate::memory::DramMap;
@@ -51,6 +53,8 @@ pub struct Tasks {
     sim: Sim,
     cores: Rc<Cores>,
     mover: Mover,
+    /// Those of the drive, if it has any.
+    accelerators: Option<Rc<Accelerators>>,
     config: TaskConfig,
     /// Bytes of DRAM that no task has.
     room: Semaphore,
@@ -107,10 +111,13 @@ impl Tasks {
     pub fn power_up(backend: &Backend, config: &TaskConfig) -> Rc<Tasks> {
         let Backend { sim, cores, .. } = backend;
         let dram = (&backend.dram, &backend.dram_map);
-        Rc::new(Tasks::new(sim, cores.clone(), Some(dram), config))
+        let mut tasks = Tasks::new(sim, cores.clone(), Some(dram), config);
+        let accelerators = &backend.accelerators;
+        tasks.accelerators = accelerators.are_there().then(|| accelerators.clone());
+        Rc::new(tasks)
     }
 
-    /// On these cores and in this memory, without a drive around them. With no memory, what it takes to move bytes between
+    /// On these cores and in this memory, without a drive or accelerators around them. With no memory, what it takes to move bytes between
     /// files and tasks is for the files to say.
     pub fn new(
         sim: &Sim,
@@ -122,6 +129,7 @@ impl Tasks {
             sim: sim.clone(),
             cores,
             mover: Mover::new(sim, memory),
+            accelerators: None,
             config: config.clone(),
             room: Semaphore::new(sim, config.dram_bytes),
             runtime: OnceCell::new(),

@@ -70,7 +70,7 @@ impl<'a> Session<'a> {
         // Nothing of the task is left but what it has in its store.
         let left = store.get_fuel().unwrap_or(0);
         let inside = store.into_data();
-        self.taken_tenths = inside.fuel() - left;
+        self.taken_tenths = inside.taken(left);
         self.charge(self.taken_tenths.div_ceil(TENTHS)).await;
         let settled = self.tickets.settle().await;
         let ended = match (over, settled) {
@@ -93,7 +93,16 @@ impl<'a> Session<'a> {
     fn store(&self, program: &Program, arguments: &[u8]) -> Result<Store<Inside>> {
         let bounds = (&self.tasks.config, self.quantum_tenths());
         let files = &*self.files;
-        let inside = Inside::new(self.hatch.clone(), files, arguments, self.limits, bounds);
+        let hatch = self.hatch.clone();
+        let has_accelerators = self.tasks.accelerators.is_some();
+        let inside = Inside::new(
+            hatch,
+            files,
+            arguments,
+            self.limits,
+            bounds,
+            has_accelerators,
+        );
         let fuel = inside.fuel();
         let mut store = Store::try_new(program.pre().module().engine(), inside)?;
         store.limiter(|inside| inside);
@@ -189,6 +198,13 @@ impl<'a> Session<'a> {
                 value.map(Answer::Count)
             }
             Request::NextPiece { capacity } => files.next_piece(capacity).await.map(Answer::Piece),
+            Request::Operate { operator, has_bias } => match &self.tasks.accelerators {
+                Some(accelerators) => {
+                    let span = accelerators.compute(origin, &operator, has_bias).await;
+                    Ok(Answer::Count(self.tasks.cores.cycles_of(span) * TENTHS))
+                }
+                None => Ok(Answer::Refused(errno::ENODEV)),
+            },
             Request::Emit { data } => files.emit(data).await.map(|()| Answer::Done),
             Request::LookUp {
                 store,

@@ -14,8 +14,10 @@ use crate::transport::Transport;
 /// What a stream is besides what its program is asked to do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
-    /// The file of the request that is the input, by number; none if the host sends it.
+    /// The file of the request that is the input, by number; none if the host sends it, or a collector.
     pub input: Option<u32>,
+    /// The port of the collector that sends the input; of no effect with a file.
+    pub collector: Option<u16>,
     /// The file of the request that takes the output; none if the host fetches it.
     pub output: Option<u32>,
     /// Bytes of a piece; 0 is the drive's choice.
@@ -78,6 +80,7 @@ impl<T: Transport> StreamDevice<T> {
             elements: shape.elements,
             unordered: shape.unordered,
             input: shape.input,
+            collector: shape.collector,
             output: shape.output,
             data: buffer.pointer(request_bytes),
         });

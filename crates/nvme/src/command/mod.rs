@@ -12,6 +12,7 @@ mod dataset;
 mod directive;
 mod erase;
 mod io;
+mod priority;
 mod program;
 mod row;
 mod search;
@@ -41,7 +42,10 @@ pub use search::{
     Append, Delete, Lookup, LookupContinue, MAX_VALUE_BYTES, RegionAllocate, RegionDeallocate,
     RegionRecord, RegionReport, Returned, SIMPLE_NAME_BITS, SearchCommand, SimpleLookup, Update,
 };
-pub use stream::{StreamClose, StreamCommand, StreamOpen, StreamRead, StreamWrite};
+pub use stream::{
+    CollectorClose, CollectorExtend, CollectorOpen, StreamClose, StreamCommand, StreamOpen,
+    StreamRead, StreamWrite,
+};
 pub use table::{Command, commands, row};
 
 use crate::entry::{Fuse, SubmissionEntry};
@@ -131,6 +135,12 @@ pub mod opcode {
     pub const STREAM_CLOSE: u8 = 0xB4;
     /// I/O, vendor specific: sends what a stream is to take.
     pub const STREAM_WRITE: u8 = 0xB5;
+    /// Collector Open.
+    pub const COLLECTOR_OPEN: u8 = 0xB9;
+    /// Collector Close.
+    pub const COLLECTOR_CLOSE: u8 = 0xBC;
+    /// Collector Extend.
+    pub const COLLECTOR_EXTEND: u8 = 0xBD;
 }
 
 /// Refuses halves of fused operations, which the drive does not support (FUSES is 0), and PSDT

@@ -1,9 +1,10 @@
 //! Commands of programs.
 
 use nvme::AdminCommand;
+use nvme::collector::Policy;
 use nvme::command::{
-    ExecuteProgram, LoadProgram, ProgramActivation, StreamClose, StreamCommand, StreamOpen,
-    StreamRead, StreamWrite,
+    CollectorClose, CollectorExtend, CollectorOpen, ExecuteProgram, LoadProgram, ProgramActivation,
+    StreamClose, StreamCommand, StreamOpen, StreamRead, StreamWrite,
 };
 use nvme::task::{MAX_REQUEST_BYTES, MAX_RESULT_BYTES, REQUEST_BYTES_MIN, RESULT_BYTES_MIN};
 use proptest::prelude::*;
@@ -40,11 +41,16 @@ pub(super) fn program_admin() -> impl Strategy<Value = AdminCommand> {
 }
 
 pub(super) fn stream() -> impl Strategy<Value = StreamCommand> {
-    let file = || prop::option::of(0..u32::MAX);
-    let request = REQUEST_BYTES_MIN..=MAX_REQUEST_BYTES;
-    let numbers = (any::<(u16, u32, u16, bool)>(), request, file(), file());
+    let input = prop_oneof![
+        Just((None, None)),
+        (0_u32..1 << 31).prop_map(|file| (Some(file), None)),
+        any::<u16>().prop_map(|port| (None, Some(port))),
+    ];
+    let output = prop::option::of(0..u32::MAX);
+    let request = || REQUEST_BYTES_MIN..=MAX_REQUEST_BYTES;
+    let numbers = (any::<(u16, u32, u16, bool)>(), request(), input, output);
     let open = (namespace(), numbers, data()).prop_map(
-        |(namespace, (of, request_bytes, input, output), data)| {
+        |(namespace, (of, request_bytes, (input, collector), output), data)| {
             StreamCommand::Open(StreamOpen {
                 namespace,
                 program: of.0,
@@ -53,6 +59,7 @@ pub(super) fn stream() -> impl Strategy<Value = StreamCommand> {
                 elements: of.2,
                 unordered: of.3,
                 input,
+                collector,
                 output,
                 data,
             })
@@ -81,7 +88,36 @@ pub(super) fn stream() -> impl Strategy<Value = StreamCommand> {
     );
     let close = (namespace(), any::<u32>())
         .prop_map(|(namespace, stream)| StreamCommand::Close(StreamClose { namespace, stream }));
-    prop_oneof![open, read, write, close]
+    let policy = prop::sample::select(Policy::ALL.to_vec());
+    let numbers = (any::<(u16, bool, u32, u32)>(), request(), policy);
+    let collect = (namespace(), numbers, data()).prop_map(
+        |(namespace, (of, request_bytes, policy), data)| {
+            StreamCommand::CollectorOpen(CollectorOpen {
+                namespace,
+                port: of.0,
+                policy,
+                goes_on: of.1,
+                request_bytes,
+                share_bytes: of.2,
+                low_bytes: of.3,
+                data,
+            })
+        },
+    );
+    let extend = (namespace(), any::<u16>(), request(), data()).prop_map(
+        |(namespace, port, request_bytes, data)| {
+            StreamCommand::CollectorExtend(CollectorExtend {
+                namespace,
+                port,
+                request_bytes,
+                data,
+            })
+        },
+    );
+    let end = (namespace(), any::<u16>()).prop_map(|(namespace, port)| {
+        StreamCommand::CollectorClose(CollectorClose { namespace, port })
+    });
+    prop_oneof![open, read, write, close, collect, extend, end]
 }
 
 pub(super) fn execute() -> impl Strategy<Value = ExecuteProgram> {

@@ -73,6 +73,7 @@ impl Bits {
         let expression = self.fetch_expression(command, origin).await?;
         let asked = number(&expression, page_of)?;
         let wanted = Wanted::from(command);
+        let origin = origin.sized(asked.first.len() as u64 * command.bits.div_ceil(8));
         self.entries_for(&asked, wanted).await?;
         let (classes, _pins) = self.pinned(&asked, wanted);
         let planned = self.planned(&asked, classes, wanted, command.count_only);

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use nvme::collector::CollectorList;
 use nvme::command::{GetLogPage, LogPageId};
 use nvme::identify::NamespaceList;
 use nvme::log::{CommandEffects, ErrorEntry, FirmwareSlots, SupportedLogs};
@@ -13,7 +14,7 @@ use crate::frontend::answer::Answer;
 use crate::frontend::{Controller, FIRMWARE_REVISION};
 use crate::tenants;
 
-const PAGES: [LogPageId; 8] = [
+const PAGES: [LogPageId; 9] = [
     LogPageId::SUPPORTED,
     LogPageId::ERROR,
     LogPageId::HEALTH,
@@ -22,6 +23,7 @@ const PAGES: [LogPageId; 8] = [
     LogPageId::COMMANDS_SUPPORTED,
     LogPageId::SANITIZE_STATUS,
     LogPageId::PROGRAM_LIST,
+    LogPageId::COLLECTORS,
 ];
 
 impl Controller {
@@ -75,6 +77,11 @@ impl Controller {
             LogPageId::COMMANDS_SUPPORTED => CommandEffects::of_table().as_bytes().to_vec(),
             LogPageId::SANITIZE_STATUS => self.sanitize.log().as_bytes().to_vec(),
             LogPageId::PROGRAM_LIST => self.program_log(get)?,
+            LogPageId::COLLECTORS => {
+                let namespace = self.namespaces.get(get.namespace)?;
+                let records = self.collectors.list(namespace.id);
+                CollectorList { records }.encode()
+            }
             _ => return Err(Status::INVALID_LOG_PAGE),
         };
         Ok(page)

@@ -94,6 +94,7 @@ impl Controller {
             .programs
             .stop(ended.iter().map(|namespace| namespace.id));
         for namespace in &ended {
+            self.collectors.stop(namespace.id).await;
             self.streams.stop(namespace.id).await;
             self.wait_while_in_use(namespace).await;
         }

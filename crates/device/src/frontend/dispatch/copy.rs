@@ -45,6 +45,7 @@ impl Controller {
         let sources = self.copy_sources(copy, origin).await?;
         let (sources, destination) = check_sources(namespace, copy.destination, &sources, limits)?;
         let mut copied = Vec::new();
+        let origin = origin.sized(destination.end - destination.start);
         for source in &sources {
             let pages = self.read_pages(namespace, source, origin, |piece, buffer| {
                 self.buffers.with(buffer, |page| {

@@ -1,6 +1,7 @@
 //! From a command, which its command set and opcode name, to the job that carries it out.
 
 mod bits;
+mod collector;
 mod compare;
 pub(super) mod copy;
 mod deallocate;
@@ -8,6 +9,7 @@ mod direct;
 mod piece;
 mod placed;
 mod program;
+mod rank;
 mod read;
 pub(super) mod search;
 mod stream;

@@ -71,6 +71,8 @@ impl Controller {
         if u64::from(execute.result_bytes) < Outcome::room(limits.return_bytes, limits.log_bytes) {
             return Err(Status::INVALID_FIELD);
         }
+        let bytes = request.files.iter().map(|file| file.bytes);
+        let origin = origin.in_storage(bytes.fold(0, u64::saturating_add));
         let asked = self.asked(namespace, request)?;
         // Found before the run, which is not to be committed if nobody can hear of it.
         let room = execute.result_bytes.into();

@@ -11,7 +11,7 @@ use crate::frontend::answer::Answer;
 use crate::frontend::namespace::Namespace;
 use crate::programs::ProgramId;
 use crate::schedule::Origin;
-use crate::stream::{StreamId, StreamRequest};
+use crate::stream::{CollectorId, StreamId, StreamRequest};
 use crate::task::Data;
 
 impl Controller {
@@ -27,6 +27,13 @@ impl Controller {
             StreamCommand::Read(read) => self.read_stream(namespace, read, origin).await,
             StreamCommand::Write(write) => self.write_stream(namespace, write, origin).await,
             StreamCommand::Close(close) => self.close_stream(namespace, close).await,
+            StreamCommand::CollectorOpen(open) => {
+                self.open_collector(namespace, open, origin).await
+            }
+            StreamCommand::CollectorExtend(extend) => {
+                self.extend_collector(namespace, extend, origin).await
+            }
+            StreamCommand::CollectorClose(close) => self.close_collector(namespace, close).await,
         }
     }
 
@@ -40,9 +47,15 @@ impl Controller {
         let bytes = open.request_bytes.into();
         let request = self.fetch_parameters(&open.data, bytes, Carries::Parameters, origin);
         let request = Request::decode(&request.await?)?;
+        // What the host sends has no end that is known.
+        let input = open
+            .input
+            .and_then(|input| request.files.get(input as usize));
+        let origin = origin.in_storage(input.map_or(u64::MAX, |input| input.bytes));
         let asked = StreamRequest {
             run: self.asked(namespace, request)?,
             input: open.input,
+            is_collected: open.collector.is_some(),
             output: open.output,
             piece_bytes: open.piece_bytes,
             elements: open.elements.into(),
@@ -52,8 +65,23 @@ impl Controller {
             namespace: namespace.id,
             index: open.program,
         };
+        let number = self.streams.open(program, asked, origin)?;
+        if let Some(port) = open.collector {
+            let stream = StreamId {
+                namespace: namespace.id,
+                number,
+            };
+            let collector = CollectorId {
+                namespace: namespace.id,
+                port: port.into(),
+            };
+            if let Err(refused) = self.collectors.tap(collector, stream) {
+                self.streams.close(stream).await?;
+                return Err(refused);
+            }
+        }
         Ok(Answer {
-            dw0: self.streams.open(program, asked, origin)?,
+            dw0: number,
             ..Answer::DONE
         })
     }

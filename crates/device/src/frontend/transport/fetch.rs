@@ -58,6 +58,7 @@ impl Controller {
                         fetched.origin = Origin::new(tenant, priority_of(priority)).traced(trace);
                         fetched.at = self.sim.now();
                         fetched.decode();
+                        fetched.origin = fetched.origin.ranked(self.rank_of(fetched));
                         self.activity.begin();
                         return true;
                     }

@@ -6,16 +6,20 @@
 //! programs of a block overtake each other, which the queue itself sees to.
 
 mod first_come;
+mod priority_aware;
 mod priority_classes;
 mod read_priority;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use sim::Span;
 
+use super::ScheduleConfig;
 use super::key::{Choice, Kind, QueueKey};
 use super::origin::Priority;
-use super::queue::UnitQueue;
+use super::queue::{Order, UnitQueue};
 use crate::planted::{Bug, is_planted};
+use priority_aware::Owed;
 pub(super) use priority_classes::Shares;
 
 /// The scheduling policy, as configured.
@@ -29,6 +33,20 @@ pub enum Policy {
     /// As `read_priority`, and among host commands of a kind, vendor commands included, by their
     /// priority: the urgent first, the others by their weights.
     PriorityClasses,
+    /// By what a request was given and the reciprocal of its size: whatever is of the highest rank first, and streams and tasks
+    /// as often as `isp_share_percent` guarantees them (TH-iSSD 3.3).
+    PriorityAware,
+}
+
+impl Policy {
+    /// How queues are kept under it.
+    pub(super) fn order(self) -> Order {
+        match self {
+            Policy::FirstCome | Policy::ReadPriority => Order::Arrival,
+            Policy::PriorityClasses => Order::Priorities,
+            Policy::PriorityAware => Order::Ranks,
+        }
+    }
 }
 
 /// Whose turn it is among the host's transactions of each kind.
@@ -50,17 +68,20 @@ pub(super) struct Chooser {
     reads: Shares,
     computes: Shares,
     programs: Shares,
+    owed: Owed,
 }
 
 impl Chooser {
-    pub(super) fn new(policy: Policy, bypass_max: u32, weights: [u32; 3]) -> Chooser {
+    pub(super) fn new(config: &ScheduleConfig) -> Chooser {
+        let shares = Shares::new(config.priority_weights);
         Chooser {
-            policy,
-            bypass_max,
+            policy: config.policy,
+            bypass_max: config.bypass_max,
             overtaken: (u64::MAX, 0),
-            reads: Shares::new(weights),
-            computes: Shares::new(weights),
-            programs: Shares::new(weights),
+            reads: shares.clone(),
+            computes: shares.clone(),
+            programs: shares,
+            owed: Owed::new(config.isp_share_percent),
         }
     }
 
@@ -74,11 +95,18 @@ impl Chooser {
         if is_planted(Bug::EraseOvertakes) && queue.holds(QueueKey::ERASES) {
             return Some(QueueKey::ERASES.into());
         }
+        if let Some(choice) = queue.with_room() {
+            return Some(choice);
+        }
+        if self.policy == Policy::PriorityAware {
+            let choice = priority_aware::next(queue, urgent, &mut self.owed)?;
+            return Some(self.bounded(queue, choice));
+        }
         if let Some(key) = queue.only() {
             return Some(key.into());
         }
         let choice = match self.policy {
-            Policy::FirstCome => return first_come::next(queue),
+            Policy::FirstCome | Policy::PriorityAware => return first_come::next(queue),
             Policy::ReadPriority => read_priority::next(
                 queue,
                 urgent,
@@ -97,17 +125,26 @@ impl Chooser {
         Some(self.bounded(queue, choice))
     }
 
-    /// Whether something that waits would go before the computation that the queue of `key` holds first, which has
-    /// begun. Other computations would only if they are urgent and it is not: the classes share the
-    /// die by whole computations.
+    /// What was chosen last kept its unit so long.
+    #[inline]
+    pub(super) fn served(&mut self, span: Span) {
+        self.owed.served(span);
+    }
+
+    /// Whether something that waits would go before the computation of that arrival in the queue of `key`, which has
+    /// begun. Where requests are not ranked it is the first there, and other computations would only if they are urgent and it
+    /// is not: the classes share the die by whole computations.
     pub(super) fn would_interrupt<C>(
         &self,
         queue: &UnitQueue<C>,
         urgent: bool,
-        key: QueueKey,
+        (key, arrival): (QueueKey, u64),
     ) -> bool {
         let next = self.clone().next(queue, urgent);
         next.is_some_and(|choice| {
+            if self.policy == Policy::PriorityAware {
+                return queue.arrival_of(choice) != Some(arrival);
+            }
             let urgent_computes = QueueKey::user_computes(Priority::Urgent);
             let other = choice.key.kind() != Kind::Compute || choice.key == urgent_computes;
             other && choice.key != key
@@ -120,13 +157,17 @@ impl Chooser {
             return choice;
         }
         match queue.oldest() {
-            Some((arrival, key)) if key != choice.key => {
+            Some((arrival, key)) if queue.arrival_of(choice) != Some(arrival) => {
                 let times = match self.overtaken {
                     (known, times) if known == arrival => times,
                     _ => 0,
                 };
                 if times >= self.bypass_max {
-                    return key.into();
+                    if self.policy == Policy::PriorityAware {
+                        // Of a computation this is one piece.
+                        self.overtaken = (arrival, 0);
+                    }
+                    return queue.choice_of(arrival, key).unwrap_or(choice);
                 }
                 self.overtaken = (arrival, times + 1);
                 choice

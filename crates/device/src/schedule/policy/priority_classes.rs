@@ -97,11 +97,11 @@ mod tests {
     use crate::schedule::Notify;
     use crate::schedule::operation::Read;
     use crate::schedule::origin::Origin;
-    use crate::schedule::queue::Operation;
+    use crate::schedule::queue::{Operation, Order};
     use crate::tenants;
 
     fn queue(priorities: &[Priority]) -> UnitQueue {
-        let mut queue = UnitQueue::new(true, 0..1, 1);
+        let mut queue = UnitQueue::new(Order::Priorities, 0..1, 1);
         for (page, priority) in (0..).zip(priorities) {
             let read = Read {
                 page: PageAddress {

@@ -19,7 +19,13 @@ pub(super) fn next<C>(queue: &UnitQueue<C>, urgent: bool, turns: Turns) -> Optio
         programs,
     } = turns;
     let held = |key: QueueKey| queue.holds(key).then_some(key);
-    let choose = |key, fill| Some(Choice { key, fill });
+    let choose = |key, fill| {
+        Some(Choice {
+            key,
+            index: 0,
+            fill,
+        })
+    };
     let collection_reads = held(QueueKey::COLLECTION_READS);
     let collection_programs = held(QueueKey::COLLECTION_PROGRAMS);
     if queue.holds(QueueKey::MAPPING_READS) {

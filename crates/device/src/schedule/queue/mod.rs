@@ -1,19 +1,26 @@
 //! The queues in which transactions wait for their die, or for their chip where a
 //! chip takes one command at a time. [`sets`] takes out of them what goes together.
 
+mod arrivals;
+mod line;
+mod ranks;
 mod sets;
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use media::nand::{BlockId, PLANES_PER_DIE_MAX};
+use media::nand::BlockId;
 use sim::Time;
 
 use super::computation::Computation;
-use super::key::{CLASSES, Kind, QueueKey};
+use super::key::{CLASSES, Choice, Kind, QueueKey};
 use super::notify::Notify;
 use super::operation::{Compute, Copyback, Erase, PageProgram, Program, ProgramPair, Raise, Read};
 use super::origin::{Class, Origin, Priority};
+use super::rank::Rank;
+use arrivals::Arrivals;
+use line::Line;
+pub(super) use ranks::Head;
 pub(super) use sets::{Merging, Set};
 
 /// An operation that can be queued.
@@ -29,59 +36,22 @@ pub(crate) struct Waiting<T> {
     pub(crate) notify: Notify,
     /// When it came.
     pub(super) since: Time,
-    arrival: u64,
+    pub(super) arrival: u64,
     /// The plane, counted from the first of the unit.
     plane: u32,
+    /// Its place, where requests are ranked.
+    rank: Rank,
 }
 
-/// Operations for single planes in the order of their arrival.
-struct Line<T> {
-    waiting: VecDeque<Waiting<T>>,
-    /// How many wait for each plane of the unit; and none for a few beyond, so that as many planes as a die can
-    /// have follow each.
-    of_plane: Box<[u32]>,
-}
-
-impl<T> Line<T> {
-    fn new(planes: u32) -> Line<T> {
-        Line {
-            waiting: VecDeque::new(),
-            of_plane: vec![0; planes as usize + PLANES_PER_DIE_MAX].into(),
-        }
-    }
-
-    #[inline]
-    fn push(&mut self, waiting: Waiting<T>) {
-        self.of_plane[waiting.plane as usize] += 1;
-        self.waiting.push_back(waiting);
-    }
-
-    /// Moves the operation at `index`, if there is one, to the end of a set, which has room.
-    #[inline]
-    fn move_to(&mut self, set: &mut Set<T>, index: usize) {
-        let taken = match index {
-            0 => self.waiting.pop_front(),
-            _ => self.waiting.remove(index),
-        };
-        if let Some(taken) = taken {
-            self.of_plane[taken.plane as usize] -= 1;
-            set.push(taken);
-        }
-    }
-
-    /// For which planes of the die that begins with plane `first` something waits, a bit each.
-    #[inline]
-    fn planes_of_die(&self, first: u32, per_die: u32) -> u32 {
-        let planes = &self.of_plane[first as usize..][..PLANES_PER_DIE_MAX];
-        let held = planes.iter().rev();
-        let held = held.fold(0, |held, count| held << 1 | u32::from(*count > 0));
-        held & ((1 << per_die) - 1)
-    }
-
-    #[inline]
-    fn first(&self) -> Option<&Waiting<T>> {
-        self.waiting.front()
-    }
+/// In what order queues keep what waits in them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// As it came, all of the host's in one queue of each kind.
+    Arrival,
+    /// As it came, the host's in queues of their priorities.
+    Priorities,
+    /// By rank, and as it came where ranks are equal; the host's in one queue of each kind, streams and tasks in another.
+    Ranks,
 }
 
 /// What waits for one unit; `C` is what is known of a computation.
@@ -97,8 +67,11 @@ pub struct UnitQueue<C = Computation> {
     /// Those of them that may not go at present.
     barred: u32,
     next_arrival: u64,
-    /// Whether host commands wait by their priority, or all in one queue.
-    by_priority: bool,
+    order: Order,
+    /// What waits, if that is not in the order of arrival.
+    arrivals: Arrivals,
+    /// The computation that has room for its outputs, if others may be before it.
+    with_room: Option<(QueueKey, u64)>,
     /// The first plane of the unit, and blocks of each.
     first_plane: u32,
     blocks_per_plane: u32,
@@ -106,11 +79,7 @@ pub struct UnitQueue<C = Computation> {
 
 impl<C> UnitQueue<C> {
     /// The queue of a unit that has these planes, each of so many blocks.
-    pub(super) fn new(
-        by_priority: bool,
-        planes: Range<u32>,
-        blocks_per_plane: u32,
-    ) -> UnitQueue<C> {
+    pub(super) fn new(order: Order, planes: Range<u32>, blocks_per_plane: u32) -> UnitQueue<C> {
         let count = planes.end - planes.start;
         UnitQueue {
             first_plane: planes.start,
@@ -123,7 +92,9 @@ impl<C> UnitQueue<C> {
             held: 0,
             barred: 0,
             next_arrival: 0,
-            by_priority,
+            order,
+            arrivals: Arrivals::default(),
+            with_room: None,
         }
     }
 
@@ -159,7 +130,7 @@ impl<C> UnitQueue<C> {
     /// The queue of the host's transactions of a kind that has waited longest.
     #[inline]
     pub(super) fn user(&self, key: fn(Priority) -> QueueKey) -> Option<QueueKey> {
-        if !self.by_priority {
+        if self.order != Order::Priorities {
             let key = key(Priority::default());
             return self.holds(key).then_some(key);
         }
@@ -170,8 +141,16 @@ impl<C> UnitQueue<C> {
             .min_by_key(|key| self.first_arrival(*key))
     }
 
+    #[inline]
+    fn is_ranked(&self) -> bool {
+        self.order == Order::Ranks
+    }
+
     /// When the transaction in the queue of `key` that has waited longest arrived, as a number.
     pub(super) fn first_arrival(&self, key: QueueKey) -> Option<u64> {
+        if self.is_ranked() {
+            return self.lowest_arrival(key);
+        }
         match key.kind() {
             Kind::Read => self.reads[key.class()].first().map(|first| first.arrival),
             Kind::Compute => self.computes[key.class()]
@@ -186,6 +165,9 @@ impl<C> UnitQueue<C> {
 
     /// The queue of the transaction that has waited longest, and its arrival.
     pub(super) fn oldest(&self) -> Option<(u64, QueueKey)> {
+        if self.is_ranked() {
+            return self.arrivals.oldest(|key| self.holds(key));
+        }
         QueueKey::all()
             .filter(|key| self.holds(*key))
             .filter_map(|key| Some((self.first_arrival(key)?, key)))
@@ -217,17 +199,21 @@ impl<C> UnitQueue<C> {
         operation: T,
         block: BlockId,
         notify: Notify,
-        key: QueueKey,
+        (key, rank): (QueueKey, Rank),
         since: Time,
     ) -> Waiting<T> {
         let arrival = self.next_arrival;
         self.next_arrival += 1;
         self.held |= 1 << key.0;
+        if self.is_ranked() {
+            self.arrivals.push(arrival, key);
+        }
         Waiting {
             operation,
             notify,
             since,
             arrival,
+            rank,
             plane: block.0 / self.blocks_per_plane - self.first_plane,
         }
     }
@@ -240,14 +226,17 @@ impl<C> UnitQueue<C> {
         reads + programs + computes + self.erases.waiting.len()
     }
 
-    /// Where transactions of a kind wait that are for `origin`.
+    /// Where transactions of a kind wait that are for `origin`, and with what rank: a command waits for a read of the mapping.
     #[inline]
-    fn key(&self, kind: Kind, origin: Origin) -> QueueKey {
-        match origin.class() {
-            Class::User(_) if !self.by_priority => {
-                QueueKey::of(kind, Class::User(Priority::default()))
-            }
-            class => QueueKey::of(kind, class),
+    fn place(&self, kind: Kind, origin: Origin) -> (QueueKey, Rank) {
+        let class = match (origin.class(), self.order) {
+            (Class::User(_), Order::Ranks) if origin.in_storage => QueueKey::IN_STORAGE,
+            (Class::User(_), Order::Arrival | Order::Ranks) => Class::User(Priority::default()),
+            (class, _) => class,
+        };
+        match QueueKey::of(kind, class) {
+            QueueKey::MAPPING_READS => (QueueKey::MAPPING_READS, Rank::FIRST),
+            key => (key, origin.rank),
         }
     }
 
@@ -266,24 +255,56 @@ impl<C> UnitQueue<C> {
 
     /// Puts a computation at the end of its queue.
     pub(super) fn push_compute(&mut self, compute: C, origin: Origin, notify: Notify, now: Time) {
-        let key = self.key(Kind::Compute, origin);
+        let place = self.place(Kind::Compute, origin);
         // It has its die for itself, whatever the plane.
         let block = BlockId(self.first_plane * self.blocks_per_plane);
-        let waiting = self.arrive(compute, block, notify, key, now);
-        self.computes[key.class()].push_back(waiting);
+        let waiting = self.arrive(compute, block, notify, place, now);
+        let line = &mut self.computes[place.0.class()];
+        match self.order {
+            Order::Ranks => line::insert(line, waiting),
+            _ => line.push_back(waiting),
+        }
     }
 
-    /// Takes the first computation of a queue.
-    pub(super) fn take_compute(&mut self, key: QueueKey) -> Option<Waiting<C>> {
-        let taken = self.computes[key.class()].pop_front();
+    /// Takes the computation that was chosen.
+    pub(super) fn take_compute(&mut self, choice: Choice) -> Option<Waiting<C>> {
+        let Choice { key, index, .. } = choice;
+        let taken = self.computes[key.class()].remove(index as usize);
         self.note_taken(key);
+        self.with_room = None;
+        if let Some(taken) = taken.as_ref().filter(|_| self.is_ranked()) {
+            self.arrivals.take(taken.arrival);
+        }
         taken
     }
 
-    /// Puts a computation back that stood first in its queue: it is first again.
+    /// Puts a computation back that was taken: it is first of its queue again, or of its rank.
     pub(super) fn put_back(&mut self, computation: Waiting<C>, key: QueueKey) {
-        self.computes[key.class()].push_front(computation);
+        let line = &mut self.computes[key.class()];
+        match self.order {
+            Order::Ranks => {
+                self.arrivals.put_back(computation.arrival, key);
+                line::insert(line, computation);
+            }
+            _ => line.push_front(computation),
+        }
         self.held |= 1 << key.0;
+    }
+
+    /// Puts a computation back that has room for its outputs. Where others may be before it, which then would wait for that
+    /// room, it goes before them all.
+    pub(super) fn put_back_with_room(&mut self, computation: Waiting<C>, key: QueueKey) {
+        if self.order != Order::Arrival {
+            self.with_room = Some((key, computation.arrival));
+        }
+        self.put_back(computation, key);
+    }
+
+    /// The computation that has room for its outputs and goes before all others.
+    #[inline]
+    pub(super) fn with_room(&self) -> Option<Choice> {
+        let (key, arrival) = self.with_room?;
+        self.choice_of(arrival, key)
     }
 
     /// Keeps computations back while one waits for room, so that no more than its own outputs are on
@@ -308,10 +329,11 @@ impl Read {
     /// The same, whatever is known of computations.
     #[inline]
     pub(super) fn enqueue_in<C>(self, queue: &mut UnitQueue<C>, notify: Notify, now: Time) {
-        let key = queue.key(Kind::Read, self.origin);
+        let place = queue.place(Kind::Read, self.origin);
         let block = self.page.block;
-        let waiting = queue.arrive(self, block, notify, key, now);
-        queue.reads[key.class()].push(waiting);
+        let waiting = queue.arrive(self, block, notify, place, now);
+        let ranked = queue.is_ranked();
+        queue.reads[place.0.class()].push(waiting, ranked);
     }
 }
 
@@ -350,18 +372,21 @@ impl Operation for Raise {
 impl PageProgram {
     #[inline]
     pub(super) fn enqueue<C>(self, queue: &mut UnitQueue<C>, notify: Notify, now: Time) {
-        let key = queue.key(Kind::Program, self.origin);
+        let place = queue.place(Kind::Program, self.origin);
         let block = self.page.block;
         queue.raises += u32::from(self.is_raise());
-        let waiting = queue.arrive(self, block, notify, key, now);
-        queue.programs[key.class()].push(waiting);
+        let waiting = queue.arrive(self, block, notify, place, now);
+        let ranked = queue.is_ranked();
+        queue.programs[place.0.class()].push(waiting, ranked);
     }
 }
 
 impl Operation for Erase {
     fn enqueue(self, queue: &mut UnitQueue, notify: Notify, now: Time) {
         let block = self.block;
-        let waiting = queue.arrive(self, block, notify, QueueKey::ERASES, now);
-        queue.erases.push(waiting);
+        // Erases stay in order among themselves.
+        let place = (QueueKey::ERASES, Rank::BACKGROUND);
+        let waiting = queue.arrive(self, block, notify, place, now);
+        queue.erases.push(waiting, false);
     }
 }

@@ -247,12 +247,13 @@ fn what_is_computed_does_not_depend_on_what_goes_between() {
             Policy::FirstCome,
             Policy::ReadPriority,
             Policy::PriorityClasses,
-        ][seed as usize % 3];
+            Policy::PriorityAware,
+        ][seed as usize % 4];
         let mut config = with_pieces(1 + seed % 40);
         config.policy = policy;
-        config.interleave = [Interleave::Die, Interleave::Chip][seed as usize / 3 % 2];
-        config.bypass_max = [0, 1, 8][seed as usize / 6 % 3];
-        config.suspend.programs = policy != Policy::FirstCome && seed % 4 > 1;
+        config.interleave = [Interleave::Die, Interleave::Chip][seed as usize / 4 % 2];
+        config.bypass_max = [0, 1, 8][seed as usize / 8 % 3];
+        config.suspend.programs = policy != Policy::FirstCome && seed / 4 % 4 > 1;
         config.suspend.erases = config.suspend.programs;
         let (bench, begin) = bench(&config);
         let simulation = Simulation::new(seed);
@@ -261,7 +262,8 @@ fn what_is_computed_does_not_depend_on_what_goes_between() {
         for _ in 0..6 {
             let (steps, expected) = sequence(&mut random);
             let (mut compute, outputs) = computation(&bench, steps);
-            compute.origin = user(Priority::ALL[random.below(4) as usize]);
+            let priority = Priority::ALL[random.below(4) as usize];
+            compute.origin = user(priority).ranked(Rank::of(priority as u32, 1 << 14));
             let outcome = bench.at(begin + random.below(300_000), 0, compute);
             computed.push((outcome, outputs, expected));
         }

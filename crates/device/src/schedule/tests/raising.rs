@@ -70,6 +70,7 @@ fn a_raise_waits_for_the_program_of_its_page_whoever_asks_for_either() {
         Policy::FirstCome,
         Policy::ReadPriority,
         Policy::PriorityClasses,
+        Policy::PriorityAware,
     ] {
         for (first, second) in [(0, 1), (1, 0), (2, 1), (1, 2)] {
             let mut config = config();

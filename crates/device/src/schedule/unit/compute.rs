@@ -14,15 +14,16 @@ use super::lease::is_lost;
 use super::trace::{Moved, Purpose};
 use crate::schedule::computation::Computation;
 use crate::schedule::fault::Fault;
-use crate::schedule::key::{Kind, QueueKey};
+use crate::schedule::key::{Choice, Kind, QueueKey};
 use crate::schedule::operation::{Counted, Outputs};
 use crate::schedule::origin::Origin;
 use crate::schedule::queue::Waiting;
 use crate::schedule::turns::{Turn, Visit};
 
 impl Unit {
-    pub(super) async fn compute(&self, key: QueueKey, turn: Option<Turn<'_>>) {
-        let taken = self.queue().borrow_mut().take_compute(key);
+    pub(super) async fn compute(&self, choice: Choice, turn: Option<Turn<'_>>) {
+        let key = choice.key;
+        let taken = self.queue().borrow_mut().take_compute(choice);
         self.schedule.trace_queue(self.number);
         let Some(mut waiting) = taken else { return };
         let begin = self.sim.now();
@@ -88,10 +89,13 @@ impl Unit {
         key: QueueKey,
     ) -> Option<Waiting<Computation>> {
         let queue = &mut *self.queue().borrow_mut();
+        let arrival = waiting.arrival;
         queue.put_back(waiting, key);
         let urgent = self.schedule.is_unit_urgent(self.number);
-        let wanted = self.chooser.borrow().would_interrupt(queue, urgent, key);
-        let mut waiting = queue.take_compute(key)?;
+        let chooser = self.chooser.borrow();
+        let wanted = chooser.would_interrupt(queue, urgent, (key, arrival));
+        let own = queue.choice_of(arrival, key)?;
+        let mut waiting = queue.take_compute(own)?;
         if !wanted {
             return Some(waiting);
         }

@@ -26,6 +26,7 @@ use super::operation::{Erase, PlaneOperation};
 use super::origin::Origin;
 use super::policy::Chooser;
 use super::queue::{Merging, Set, UnitQueue, Waiting};
+use super::rank::Rank;
 use super::turns::{Turn, Turns};
 use super::{ProgramTransfer, Schedule, ScheduleConfig};
 use crate::energy::FlashAccounts;
@@ -66,6 +67,8 @@ pub(super) struct Unit {
     overtaking: Cell<u32>,
     /// Whether a program or erase stands back for reads.
     suspending: Cell<bool>,
+    /// The rank of the program or erase under way.
+    changing: Cell<Rank>,
 }
 
 impl Unit {
@@ -122,6 +125,7 @@ impl Unit {
             retries_max,
             overtaking: Cell::new(0),
             suspending: Cell::new(false),
+            changing: Cell::new(Rank::BACKGROUND),
             schedule,
         }
     }
@@ -146,12 +150,15 @@ impl Unit {
                 self.chooser.borrow_mut().next(&queue, urgent)
             };
             let Some(choice) = choice else { continue };
+            let begin = self.sim.now();
             match choice.key.kind() {
                 Kind::Read => self.read(choice, turn).await,
                 Kind::Program => self.program(choice, turn).await,
                 Kind::Erase => self.erase(turn).await,
-                Kind::Compute => self.compute(choice.key, turn).await,
+                Kind::Compute => self.compute(choice, turn).await,
             }
+            let span = self.sim.now().since(begin);
+            self.chooser.borrow_mut().served(span);
         }
     }
 
@@ -174,6 +181,7 @@ impl Unit {
             .borrow_mut()
             .take_erases(&self.merging(), &mut set);
         self.schedule.trace_queue(self.number);
+        self.changing.set(Rank::BACKGROUND);
         let turn = self.make_way(turn).await;
         let command = Command::Erase {
             blocks: set.iter().map(|waiting| waiting.operation.block).collect(),

@@ -16,6 +16,7 @@ use crate::schedule::turns::{Turn, Visit};
 impl Unit {
     pub(super) async fn program(&self, choice: Choice, turn: Option<Turn<'_>>) {
         let mut set = Set::<PageProgram>::new();
+        self.changing.set(self.queue().borrow().rank_of(choice));
         self.queue()
             .borrow_mut()
             .take_programs(choice, &self.merging(), &mut set);

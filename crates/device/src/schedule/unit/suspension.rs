@@ -4,8 +4,10 @@
 //! configured, if enough of it is left, and if it has not been suspended too often: a
 //! suspend command on the channel, `suspend_ns` until the die is free, the reads that wait, then
 //! a resume command and `resume_ns`. Reads of a block that is being changed wait for its end, as
-//! the die demands. `bypass_max` bounds the reads that go first here, too.
+//! the die demands. `bypass_max` bounds the reads that go first here, too. Where requests are ranked, only reads of a higher rank
+//! go first.
 
+use std::cmp::Reverse;
 use std::future::Future;
 use std::pin::pin;
 use std::task::Poll;
@@ -18,8 +20,8 @@ use crate::planted::{Bug, is_planted};
 use crate::schedule::ScheduleConfig;
 use crate::schedule::key::QueueKey;
 use crate::schedule::operation::Read;
-use crate::schedule::policy::Policy;
-use crate::schedule::queue::Set;
+use crate::schedule::origin::{Class, Priority};
+use crate::schedule::queue::{Order, Set};
 use crate::schedule::turns::Turn;
 
 /// When programs and erases are suspended.
@@ -29,7 +31,7 @@ pub(super) struct Suspensions {
     times_max: u32,
     /// Reads that may go before one program or erase; 0: any number.
     bypass_max: u32,
-    by_priority: bool,
+    order: Order,
 }
 
 impl Suspensions {
@@ -41,7 +43,7 @@ impl Suspensions {
             erase: least(suspend.erases, suspend.erase_remaining_min_ns),
             times_max: suspend.times_max,
             bypass_max: config.bypass_max,
-            by_priority: config.policy == Policy::PriorityClasses,
+            order: config.policy.order(),
         }
     }
 
@@ -60,11 +62,16 @@ impl Suspensions {
 
 /// The queues whose reads are served during a suspension, the most urgent first. Collection
 /// suspends nothing: nobody waits for it.
-fn served_queues(by_priority: bool) -> impl Iterator<Item = QueueKey> {
-    use crate::schedule::Priority;
+fn served_queues(order: Order) -> impl Iterator<Item = QueueKey> {
     let users = Priority::ALL
         .into_iter()
-        .filter(move |priority| by_priority || *priority == Priority::default());
+        .filter(move |priority| match order {
+            Order::Arrival => *priority == Priority::default(),
+            Order::Priorities => true,
+            Order::Ranks => {
+                Class::User(*priority) == QueueKey::IN_STORAGE || *priority == Priority::default()
+            }
+        });
     std::iter::once(QueueKey::MAPPING_READS).chain(users.map(QueueKey::user_reads))
 }
 
@@ -150,8 +157,15 @@ impl Unit {
             return None;
         }
         let allowed = |block: BlockId| may_read(blocks, block);
-        served_queues(self.suspensions.by_priority)
-            .find(|key| queue.holds(*key) && queue.holds_allowed_read(*key, allowed))
+        let held = served_queues(self.suspensions.order).filter(|key| queue.holds(*key));
+        let mut first = held.filter_map(|key| Some((queue.allowed_read(key, allowed)?, key)));
+        match self.suspensions.order {
+            Order::Ranks => first
+                .filter(|(rank, _)| *rank > self.changing.get())
+                .max_by_key(|(rank, key)| (*rank, Reverse(key.0)))
+                .map(|(_, key)| key),
+            _ => first.next().map(|(_, key)| key),
+        }
     }
 
     /// Suspends, serves reads, resumes; gives the new end.

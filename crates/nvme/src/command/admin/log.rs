@@ -27,6 +27,8 @@ impl LogPageId {
     pub const SANITIZE_STATUS: LogPageId = LogPageId(0x81);
     /// Program List (CP), in the vendor's layout: [`crate::task::ProgramList`].
     pub const PROGRAM_LIST: LogPageId = LogPageId(0x82);
+    /// The collections of a namespace (vendor specific): [`crate::collector::CollectorList`].
+    pub const COLLECTORS: LogPageId = LogPageId(0xC0);
 }
 
 /// Get Log Page.

@@ -145,6 +145,22 @@ impl IoCommand {
         }
     }
 
+    /// The logical blocks that it reads or writes, if it names them in its entry.
+    #[inline]
+    pub fn blocks(&self) -> Option<BlockRange> {
+        match self {
+            IoCommand::Read(command) | IoCommand::Write(command) | IoCommand::Compare(command) => {
+                Some(command.blocks)
+            }
+            IoCommand::WritePlaced(command) => Some(command.write.blocks),
+            IoCommand::Verify(command) | IoCommand::WriteUncorrectable(command) => {
+                Some(command.blocks)
+            }
+            IoCommand::WriteZeroes(command) => Some(command.blocks),
+            _ => None,
+        }
+    }
+
     /// The namespace the command addresses.
     pub fn namespace(&self) -> NamespaceId {
         match self {

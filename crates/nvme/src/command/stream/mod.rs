@@ -2,6 +2,7 @@
 //! ([`crate::task::Request`]) with what of them is input and output; others fetch what it makes, send what it is to take, and close it.
 //! Their fields are in [`ROWS`], and from there in `docs/reference/commands.md`.
 
+mod collector;
 mod rows;
 
 use crate::command::{bit, halves, opcode};
@@ -10,10 +11,13 @@ use crate::entry::SubmissionEntry;
 use crate::identifier::{CommandId, NamespaceId};
 use crate::status::Status;
 use crate::task::{MAX_REQUEST_BYTES, REQUEST_BYTES_MIN};
+pub use collector::{CollectorClose, CollectorExtend, CollectorOpen};
 pub(super) use rows::ROWS;
 
 /// In the place of a file: the host.
 const HOST: u32 = u32::MAX;
+/// In the place of an input file: from here on the ports of collectors, 65,536 of them.
+const COLLECTORS: u32 = 1 << 31;
 /// Elements of a stream fit into so many bits.
 const UNORDERED_BIT: u32 = 16;
 /// Whether no more will be sent.
@@ -30,6 +34,12 @@ pub enum StreamCommand {
     Write(StreamWrite),
     /// Closes it.
     Close(StreamClose),
+    /// Opens a collection.
+    CollectorOpen(CollectorOpen),
+    /// Gives it more room.
+    CollectorExtend(CollectorExtend),
+    /// Closes it.
+    CollectorClose(CollectorClose),
 }
 
 /// Opens a stream of an activated program, which begins to run. DW0 of the completion is its number.
@@ -47,8 +57,10 @@ pub struct StreamOpen {
     pub elements: u16,
     /// What is emitted comes in the order in which it was, and not of the pieces.
     pub unordered: bool,
-    /// The file of the request that is the input; none if the host sends it.
+    /// The file of the request that is the input; none if the host sends it, or a collector.
     pub input: Option<u32>,
+    /// The port of the collector that sends the input; of no effect with a file.
+    pub collector: Option<u16>,
     /// The file of the request that takes the output; none if the host fetches it.
     pub output: Option<u32>,
     /// Where the request lies.
@@ -106,6 +118,9 @@ impl StreamCommand {
             StreamCommand::Read(command) => command.namespace,
             StreamCommand::Write(command) => command.namespace,
             StreamCommand::Close(command) => command.namespace,
+            StreamCommand::CollectorOpen(command) => command.namespace,
+            StreamCommand::CollectorExtend(command) => command.namespace,
+            StreamCommand::CollectorClose(command) => command.namespace,
         }
     }
 
@@ -133,6 +148,11 @@ impl StreamCommand {
                 entry.cdw10.set(close.stream);
                 entry
             }
+            StreamCommand::CollectorOpen(open) => open.encode(entry(opcode::COLLECTOR_OPEN)),
+            StreamCommand::CollectorExtend(extend) => {
+                extend.encode(entry(opcode::COLLECTOR_EXTEND))
+            }
+            StreamCommand::CollectorClose(close) => close.encode(entry(opcode::COLLECTOR_CLOSE)),
         }
     }
 }
@@ -142,6 +162,9 @@ impl StreamOpen {
     /// Invalid Field for a length that no request has.
     fn decode(entry: &SubmissionEntry) -> Result<StreamCommand, Status> {
         let file = |number: u32| (number != HOST).then_some(number);
+        let input = entry.cdw14.get();
+        let collector = input.checked_sub(COLLECTORS);
+        let collector = collector.and_then(|port| u16::try_from(port).ok());
         let open = StreamOpen {
             namespace: entry.namespace(),
             program: halves(entry.cdw10.get()).0,
@@ -149,7 +172,8 @@ impl StreamOpen {
             piece_bytes: entry.cdw12.get(),
             elements: halves(entry.cdw13.get()).0,
             unordered: bit(entry.cdw13.get(), UNORDERED_BIT),
-            input: file(entry.cdw14.get()),
+            input: file(input).filter(|_| collector.is_none()),
+            collector,
             output: file(entry.cdw15.get()),
             data: DataPointer::decode(entry)?,
         };
@@ -165,7 +189,8 @@ impl StreamOpen {
         entry.cdw12.set(self.piece_bytes);
         let unordered = u32::from(self.unordered) << UNORDERED_BIT;
         entry.cdw13.set(u32::from(self.elements) | unordered);
-        entry.cdw14.set(self.input.unwrap_or(HOST));
+        let collector = self.collector.map(|port| COLLECTORS + u32::from(port));
+        entry.cdw14.set(self.input.or(collector).unwrap_or(HOST));
         entry.cdw15.set(self.output.unwrap_or(HOST));
         self.data.encode_into(&mut entry);
         entry

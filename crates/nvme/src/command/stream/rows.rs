@@ -1,17 +1,28 @@
 //! Where the fields of the commands lie.
 
+use super::collector::{GOES_ON_BIT, POLICY_BIT};
 use super::{
-    END_BIT, StreamClose, StreamCommand, StreamOpen, StreamRead, StreamWrite, UNORDERED_BIT,
+    CollectorClose, CollectorExtend, CollectorOpen, END_BIT, StreamClose, StreamCommand,
+    StreamOpen, StreamRead, StreamWrite, UNORDERED_BIT,
 };
 use crate::command::opcode;
 use crate::command::row::{CommandSet, Decoded, Field, Row, Usual, effect};
 
 const NUMBER: Field = Field::new(10, 0, 32, "stream", "the stream's number", Usual::Below(4));
+const PORT: Field = Field::new(10, 0, 16, "port", "the collector's port", Usual::Below(4));
+const REQUEST: Field = Field::new(
+    11,
+    0,
+    32,
+    "request",
+    "bytes of the request, 64 at least",
+    Usual::Below(200),
+);
 /// A file of the request, or the host.
 const FILES: Usual = Usual::OneOf(&[0, 1, 0xFFFF_FFFF]);
 
 /// The commands of the family.
-pub(in crate::command) const ROWS: [Decoded<StreamCommand>; 4] = [
+pub(in crate::command) const ROWS: [Decoded<StreamCommand>; 7] = [
     Row::new(
         CommandSet::Nvm,
         opcode::STREAM_OPEN,
@@ -64,7 +75,7 @@ pub(in crate::command) const ROWS: [Decoded<StreamCommand>; 4] = [
             0,
             32,
             "input",
-            "the file that is the input; FFFFFFFFh: the host sends it",
+            "the file that is the input; FFFFFFFFh: the host sends it; 80000000h and its port: a collector",
             FILES,
         ),
         Field::new(
@@ -120,4 +131,67 @@ pub(in crate::command) const ROWS: [Decoded<StreamCommand>; 4] = [
         Field::flag(12, END_BIT as u8, "end", "no more will come"),
     ])
     .decoded_by(StreamWrite::decode),
+    Row::new(
+        CommandSet::Nvm,
+        opcode::COLLECTOR_OPEN,
+        "Collector Open",
+        "stream",
+        "TH-iSSD 3.2, data switch",
+    )
+    .effects(effect::CHANGES_BLOCKS)
+    .fields(&[
+        PORT,
+        Field::new(
+            10,
+            POLICY_BIT as u8,
+            8,
+            "policy",
+            "where there is no room: 0 holds packets back, 1 drops them, 2 drops the oldest ones",
+            Usual::Below(3),
+        ),
+        Field::flag(
+            10,
+            GOES_ON_BIT as u8,
+            "goes on",
+            "it goes on where the last one of this identifier ended",
+        ),
+        REQUEST,
+        Field::new(
+            12,
+            0,
+            32,
+            "share",
+            "bytes that it may have in the drive's memory; 0 is the drive's choice",
+            Usual::Below(1 << 18),
+        ),
+        Field::new(
+            13,
+            0,
+            32,
+            "low",
+            "bytes of room below which there is an event",
+            Usual::Below(8192),
+        ),
+    ])
+    .decoded_by(|entry| CollectorOpen::decode(entry).map(StreamCommand::CollectorOpen)),
+    Row::new(
+        CommandSet::Nvm,
+        opcode::COLLECTOR_CLOSE,
+        "Collector Close",
+        "stream",
+        "TH-iSSD 3.2, data switch",
+    )
+    .effects(effect::CHANGES_BLOCKS)
+    .fields(&[PORT])
+    .decoded_by(|entry| Ok(StreamCommand::CollectorClose(CollectorClose::decode(entry)))),
+    Row::new(
+        CommandSet::Nvm,
+        opcode::COLLECTOR_EXTEND,
+        "Collector Extend",
+        "stream",
+        "TH-iSSD 3.2, fallocate",
+    )
+    .effects(effect::CHANGES_BLOCKS)
+    .fields(&[PORT, REQUEST])
+    .decoded_by(|entry| CollectorExtend::decode(entry).map(StreamCommand::CollectorExtend)),
 ];

@@ -1,0 +1,250 @@
+//! Packets that have come over a port and wait in the switch, and what becomes of those for which there is no room.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+
+use nvme::collector::Policy;
+use sim::resource::Broadcast;
+use sim::{Sim, Span};
+
+use crate::task::Data;
+
+/// What has arrived, and what was lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ArrivalCounts {
+    /// Packets taken in, those that were dropped later included.
+    pub packets: u64,
+    /// Bytes of these.
+    pub bytes: u64,
+    /// Packets dropped as they came.
+    pub newest: u64,
+    /// Bytes of these.
+    pub newest_bytes: u64,
+    /// Packets dropped after they had waited.
+    pub oldest: u64,
+    /// Bytes of these.
+    pub oldest_bytes: u64,
+    /// How long packets were held back on their wire.
+    pub stalled: Span,
+}
+
+/// What became of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// It is in the switch.
+    Taken,
+    /// There was no room for it.
+    Dropped,
+    /// Nobody collects here any more.
+    Closed,
+}
+
+/// Packets of one port.
+pub(super) struct Arrivals {
+    sim: Sim,
+    policy: Policy,
+    /// Bytes that it may have in the switch.
+    share: u64,
+    /// Bytes that it has there: those that wait, and those that were taken and not released.
+    held: Cell<u64>,
+    waiting: RefCell<VecDeque<Data>>,
+    waiting_bytes: Cell<u64>,
+    /// A part of the first packet was taken: the rest has to follow.
+    is_cut: Cell<bool>,
+    /// Packets that are admitted and not there yet.
+    coming: Cell<u32>,
+    is_closed: Cell<bool>,
+    changed: Broadcast,
+    counts: Cell<ArrivalCounts>,
+}
+
+impl Arrivals {
+    pub(super) fn new(sim: &Sim, policy: Policy, share: u64) -> Arrivals {
+        Arrivals {
+            sim: sim.clone(),
+            policy,
+            share,
+            held: Cell::new(0),
+            waiting: RefCell::default(),
+            waiting_bytes: Cell::new(0),
+            is_cut: Cell::new(false),
+            coming: Cell::new(0),
+            is_closed: Cell::new(false),
+            changed: Broadcast::new(sim),
+            counts: Cell::default(),
+        }
+    }
+
+    /// Makes room for a packet, by the policy; or says why it is not taken in.
+    pub(super) async fn admit(&self, bytes: u64) -> Result<Admitted<'_>, Arrival> {
+        let begun = self.sim.now();
+        let mut dropped = 0;
+        let outcome = loop {
+            if self.is_closed.get() {
+                break Err(Arrival::Closed);
+            }
+            if self.held.get() + bytes <= self.share {
+                break Ok(dropped);
+            }
+            match self.policy {
+                // What has more bytes than there can ever be room for would wait for ever.
+                Policy::Stall if bytes <= self.share => self.changed.next().await,
+                Policy::DropOldest if bytes <= self.share => match self.drop_oldest() {
+                    Some(bytes) => dropped += bytes,
+                    None => break Err(Arrival::Dropped),
+                },
+                _ => break Err(Arrival::Dropped),
+            }
+        };
+        let stalled = self.sim.now().since(begun);
+        self.count(|counts| counts.stalled += stalled);
+        match &outcome {
+            Ok(_) => {
+                self.coming.set(self.coming.get() + 1);
+                self.held.set(self.held.get() + bytes);
+                self.count(|counts| {
+                    counts.packets += 1;
+                    counts.bytes += bytes;
+                });
+            }
+            Err(Arrival::Dropped) => self.count(|counts| {
+                counts.newest += 1;
+                counts.newest_bytes += bytes;
+            }),
+            Err(_) => {}
+        }
+        outcome.map(|dropped| Admitted {
+            arrivals: self,
+            bytes,
+            dropped,
+            is_there: false,
+        })
+    }
+
+    /// Drops the packet that has waited the longest and is still whole; gives how many bytes it had.
+    fn drop_oldest(&self) -> Option<u64> {
+        let mut waiting = self.waiting.borrow_mut();
+        let packet = waiting.remove(usize::from(self.is_cut.get()))?;
+        let bytes = u64::from(packet.bytes());
+        self.waiting_bytes.set(self.waiting_bytes.get() - bytes);
+        self.held.set(self.held.get() - bytes);
+        self.count(|counts| {
+            counts.oldest += 1;
+            counts.oldest_bytes += bytes;
+        });
+        Some(bytes)
+    }
+
+    /// Whether so many bytes wait.
+    pub(super) fn has(&self, bytes: u64) -> bool {
+        self.waiting_bytes.get() >= bytes
+    }
+
+    /// Bytes that wait.
+    pub(super) fn waiting(&self) -> u64 {
+        self.waiting_bytes.get()
+    }
+
+    /// Waits until so many bytes wait, or nothing more will come; gives how many of them there are.
+    pub(super) async fn wait(&self, bytes: u64) -> u64 {
+        let more_comes = || !self.is_closed.get() || self.coming.get() > 0;
+        while self.waiting_bytes.get() < bytes && more_comes() {
+            self.changed.next().await;
+        }
+        self.waiting_bytes.get().min(bytes)
+    }
+
+    /// Takes the first bytes, of which there are so many. They are to be released.
+    pub(super) fn take(&self, bytes: u64) -> Vec<Data> {
+        let mut waiting = self.waiting.borrow_mut();
+        let (mut taken, mut left) = (Vec::new(), bytes);
+        while left > 0 {
+            let Some(packet) = waiting.pop_front() else {
+                break;
+            };
+            let (part, rest) = packet.split(left.min(u64::from(u32::MAX)) as u32);
+            left -= u64::from(part.bytes());
+            self.is_cut.set(rest.bytes() > 0);
+            taken.push(part);
+            if rest.bytes() > 0 {
+                waiting.push_front(rest);
+            }
+        }
+        self.waiting_bytes
+            .set(self.waiting_bytes.get() - (bytes - left));
+        taken
+    }
+
+    /// Gives room back.
+    pub(super) fn release(&self, bytes: u64) {
+        self.held.set(self.held.get() - bytes);
+        self.changed.announce();
+    }
+
+    /// What waits is given up, as there is nowhere to put it.
+    pub(super) fn give_up(&self) -> u64 {
+        let mut given_up = 0;
+        self.is_cut.set(false);
+        while let Some(bytes) = self.drop_oldest() {
+            given_up += bytes;
+        }
+        self.changed.announce();
+        given_up
+    }
+
+    /// Nothing more comes.
+    pub(super) fn close(&self) {
+        self.is_closed.set(true);
+        self.changed.announce();
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.is_closed.get()
+    }
+
+    /// Bytes that it may have in the switch.
+    pub(super) fn share(&self) -> u64 {
+        self.share
+    }
+
+    pub(super) fn counts(&self) -> ArrivalCounts {
+        self.counts.get()
+    }
+
+    fn count(&self, change: impl FnOnce(&mut ArrivalCounts)) {
+        let mut counts = self.counts.get();
+        change(&mut counts);
+        self.counts.set(counts);
+    }
+}
+
+/// Room for a packet that is on its way into the switch.
+pub(super) struct Admitted<'a> {
+    arrivals: &'a Arrivals,
+    bytes: u64,
+    /// Bytes that were dropped from the switch for it.
+    pub(super) dropped: u64,
+    is_there: bool,
+}
+
+impl Admitted<'_> {
+    /// The packet is in the switch.
+    pub(super) fn put(mut self, packet: Data) {
+        let arrivals = self.arrivals;
+        self.is_there = true;
+        arrivals.waiting.borrow_mut().push_back(packet);
+        let waiting = arrivals.waiting_bytes.get() + self.bytes;
+        arrivals.waiting_bytes.set(waiting);
+    }
+}
+
+impl Drop for Admitted<'_> {
+    fn drop(&mut self) {
+        let arrivals = self.arrivals;
+        arrivals.coming.set(arrivals.coming.get() - 1);
+        if !self.is_there {
+            arrivals.held.set(arrivals.held.get() - self.bytes);
+        }
+        arrivals.changed.announce();
+    }
+}

@@ -1,0 +1,330 @@
+"""Collectors: cameras and sensors that feed the drive over ports, without the host (TH-iSSD 3.2).
+
+```python
+drive.collectors.allocate("frames", 64 << 20)
+with drive.collectors.attach(0, "frames", source=frames, rate=50e6) as camera:
+    camera.run()
+    print(camera.status())
+```
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Literal, Self
+
+from bitline.arguments import DWORD_MAX, NUMBER_MAX, PathLike, whole_number
+from bitline.errors import UsageError
+from bitline.units import Duration, Size
+
+if TYPE_CHECKING:
+    from bitline._bitline import Collectors as NativeCollectors
+    from bitline.drive import Drive
+
+#: What becomes of packets for which there is no room.
+Policy = Literal["stall", "drop newest", "drop oldest"]
+POLICIES = ("stall", "drop newest", "drop oldest")
+
+#: Bytes of packets that are handed to the drive before time passes.
+AHEAD_BYTES = 16 << 20
+
+#: 10 Gigabit Ethernet: bytes a second, bytes that a frame carries, and what it adds (IEEE 802.3: preamble,
+#: header, checksum and the gap between frames).
+ETHERNET = (1_250_000_000, 1500, 38)
+
+
+@dataclass(frozen=True)
+class Wire:
+    """The wire between a collector and its port."""
+
+    rate: int = ETHERNET[0]
+    """Bytes a second, overhead included."""
+    packet_size: int = ETHERNET[1]
+    """Bytes that a packet of its protocol carries, at most."""
+    overhead: int = ETHERNET[2]
+    """Bytes that the protocol adds to each packet."""
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What the drive tells of a collection."""
+
+    port: int
+    """The port from which it comes."""
+    state: Literal["collecting", "over", "failed"]
+    """Whether it goes on; `over` for one that a power cut has ended."""
+    object: int
+    """The number of the object that it goes to; 0 for none."""
+    size: Size
+    """Bytes there: on flash, in order, without holes, and known to be, whatever becomes of the power."""
+    room: Size
+    """Bytes that its object has room for."""
+    packets: int
+    """Packets taken in."""
+    taken: Size
+    """Bytes of these."""
+    dropped_newest: int
+    """Packets dropped as they came, for want of room."""
+    dropped_newest_size: Size
+    """Bytes of these."""
+    dropped_oldest: int
+    """Packets dropped after they had waited, for want of room for newer ones."""
+    dropped_oldest_size: Size
+    """Bytes of these."""
+    stalled: Duration
+    """How long packets were held back on their wire."""
+
+
+class Collector:
+    """A collector that is attached. It is detached when a `with` statement ends."""
+
+    def __init__(self, native: "NativeCollectors", handle: int, port: int, source: Iterator[bytes]) -> None:
+        self._native = native
+        self._handle = handle
+        self._port = port
+        self._source = source
+        self._size: Size | None = None
+
+    def __repr__(self) -> str:
+        return f"<Collector at port {self._port}{'' if self._size is None else ', detached'}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.detach()
+
+    @property
+    def port(self) -> int:
+        """Its port."""
+        return self._port
+
+    def send(self, packets: Iterable[bytes]) -> None:
+        """Send packets at its pace, as time passes: with `run`, and with all other calls of the drive."""
+        for packet in packets:
+            if not isinstance(packet, bytes | bytearray | memoryview):
+                raise TypeError(f"a collector sends bytes, not {type(packet).__name__}")
+            self._native.push(self._handle, bytes(packet))
+        self._native.send(self._handle)
+
+    def run(self, packets: int | None = None) -> None:
+        """Let time pass until everything is sent that its source has.
+
+        Args:
+            packets: Packets of its source to send, at most; all of them, without.
+        """
+        left = self._source if packets is None else islice(self._source, packets)
+        while ahead := _ahead(left):
+            self.send(ahead)
+            self._native.run(self._handle)
+        self._native.run(self._handle)
+
+    def status(self) -> Collected:
+        """What the drive tells of it."""
+        return _collected(self._native.status(self._handle))
+
+    def detach(self) -> Size:
+        """End the collection: its object has what was collected, for good, and no more bytes; how many.
+
+        What its source has not sent by then is not sent.
+
+        Raises:
+            NvmeError: Internal Error, if what came could not be written.
+        """
+        if self._size is None:
+            self._size = Size(self._native.detach(self._handle))
+        return self._size
+
+
+def _ahead(packets: Iterator[bytes]) -> list[bytes]:
+    """As many packets as are handed over at once."""
+    ahead, size = [], 0
+    for packet in packets:
+        ahead.append(packet)
+        size += len(packet)
+        if size >= AHEAD_BYTES:
+            break
+    return ahead
+
+
+def _collected(row: "tuple[int, str, int, int, int, list[int], list[int], list[int], int]") -> Collected:
+    port, state, number, size, room, taken, newest, oldest, stalled = row
+    return Collected(
+        port=port,
+        state=state,  # type: ignore[arg-type]
+        object=number,
+        size=Size(size),
+        room=Size(room),
+        packets=taken[0],
+        taken=Size(taken[1]),
+        dropped_newest=newest[0],
+        dropped_newest_size=Size(newest[1]),
+        dropped_oldest=oldest[0],
+        dropped_oldest_size=Size(oldest[1]),
+        stalled=Duration.from_ns(stalled),
+    )
+
+
+class Collectors:
+    """The collectors of a drive. See `Drive.collectors`."""
+
+    def __init__(self, drive: "Drive") -> None:
+        self._native = drive._collectors
+        self._drive = drive
+
+    def __repr__(self) -> str:
+        return f"<Collectors of {self._drive!r}>"
+
+    def allocate(self, path: str, size: int) -> None:
+        """Set an object of the volume aside that has room for `size` bytes, all zero (fallocate).
+
+        Raises:
+            UsageError: There is one of that name, or no space.
+        """
+        self._native.allocate(path, whole_number("size", size, 0, NUMBER_MAX))
+
+    def attach(
+        self,
+        port: int,
+        path: str | None,
+        *,
+        source: Iterable[bytes] = (),
+        rate: float = 100e6,
+        jitter: float = 0.0,
+        burst: tuple[float, float] | None = None,
+        wire: Wire | None = None,
+        policy: Policy = "stall",
+        share: int = 0,
+        grow: int = 0,
+        low: int = 0,
+        resume: bool = False,
+    ) -> Collector:
+        """Attach a collector to a port: what it sends is collected from now on.
+
+        Args:
+            port: The port, from 0 on (`collector.ports`).
+            path: The object of the volume that it goes to, which `allocate` has set aside; `None`, if it is
+                for a stream only.
+            source: Packets to send, such as `frames` or `rows` give; one with more bytes than its share of
+                the drive's memory has room for goes in parts.
+            rate: Bytes a second that it sends, overhead aside.
+            jitter: How far intervals differ from that: 0.1 for up to a tenth less or more, at random.
+            burst: For how many seconds it sends, and for how many it does not then; always, without.
+            wire: Its wire; 10 Gigabit Ethernet, without.
+            policy: What becomes of packets for which there is no room: `"stall"` holds them back on their
+                wire, `"drop newest"` drops them, `"drop oldest"` those that have waited the longest.
+            share: Bytes that it may have in the drive's memory; 0 is the drive's choice.
+            grow: Bytes by which the object grows when there is little room left; 0: it does not.
+            low: Bytes of room that are little; half of `grow`, without.
+            resume: Go on where the last collection into this object ended at this port, by a power cut.
+
+        Raises:
+            NotFoundError: There is no such object.
+            UsageError: A port or wire that the drive does not have.
+            NvmeError: What the drive reports: Collector In Use, Collector Limit Reached; Invalid Field where
+                there is nothing to go on with.
+        """
+        wire = wire or Wire()
+        if policy not in POLICIES:
+            raise UsageError(f"policy = {policy!r}: there are {', '.join(map(repr, POLICIES))}")
+        growth = whole_number("low", low or min(grow // 2, DWORD_MAX), 0, DWORD_MAX)
+        handle = self._native.attach(
+            whole_number("port", port, 0, 0xFFFF),
+            path,
+            (
+                whole_number("wire.rate", wire.rate, 1, NUMBER_MAX),
+                whole_number("wire.packet_size", wire.packet_size, 1, DWORD_MAX),
+                whole_number("wire.overhead", wire.overhead, 0, DWORD_MAX),
+            ),
+            policy,
+            whole_number("share", share, 0, DWORD_MAX),
+            (growth, whole_number("grow", grow, 0, NUMBER_MAX)),
+            resume,
+            _pace(rate, jitter, burst),
+        )
+        return Collector(self._native, handle, port, iter(source))
+
+    def generate(
+        self,
+        collector: Collector,
+        size: int,
+        *,
+        packet_size: int = 4096,
+        rate: float = 100e6,
+        jitter: float = 0.0,
+        burst: tuple[float, float] | None = None,
+    ) -> None:
+        """Have a collector send `size` random bytes, drawn from the drive's seed, as time passes.
+
+        Args:
+            collector: Which.
+            size: Bytes in all.
+            packet_size: Bytes of each packet.
+            rate: Bytes a second.
+            jitter: As of `attach`.
+            burst: As of `attach`.
+        """
+        packet = whole_number("packet_size", packet_size, 1, DWORD_MAX)
+        size = whole_number("size", size, 0, NUMBER_MAX)
+        self._native.generate(collector._handle, _pace(rate, jitter, burst), packet, size)
+
+    def list(self) -> "list[Collected]":
+        """What the drive tells of its collections: those that go on, and those that a power cut has ended."""
+        return [_collected(row) for row in self._native.list()]
+
+    def settle(self, port: int) -> Size:
+        """End a collection that a power cut has ended: its object has what is there, and no more bytes.
+
+        Raises:
+            UsageError: None has ended at that port.
+        """
+        return Size(self._native.settle(whole_number("port", port, 0, 0xFFFF)))
+
+
+def _pace(rate: float, jitter: float, burst: tuple[float, float] | None) -> tuple[float, float, float, float]:
+    if not 0 < rate < float("inf"):
+        raise UsageError(f"rate = {rate}: it is bytes a second, more than 0")
+    if not 0 <= jitter <= 1:
+        raise UsageError(f"jitter = {jitter}: it is a share of an interval, 0 to 1")
+    on, off = burst or (0.0, 0.0)
+    if not (0 <= on < 1e6 and 0 <= off < 1e6):
+        raise UsageError(f"burst = {burst}: it is two numbers of seconds, 0 or more")
+    return float(rate), float(jitter), on * 1e9, off * 1e9
+
+
+def frames(path: PathLike, size: int) -> Iterator[bytes]:
+    """Raw frames of `size` bytes each, read from a file; the last may be shorter."""
+    whole_number("size", size, 1, NUMBER_MAX)
+    with Path(path).open("rb") as file:
+        while frame := file.read(size):
+            yield frame
+
+
+def rows(path: PathLike) -> Iterator[bytes]:
+    """Readings of a sensor: rows of a CSV file, or of an Arrow or Parquet file as batches of one row."""
+    name = str(path)
+    if name.endswith((".arrow", ".feather", ".parquet")):
+        yield from _batches(path)
+        return
+    with Path(path).open("rb") as file:
+        yield from file
+
+
+def _batches(path: PathLike) -> Iterator[bytes]:
+    import pyarrow as pa
+    import pyarrow.dataset as dataset
+
+    form = "parquet" if str(path).endswith(".parquet") else "feather"
+    for batch in dataset.dataset(str(path), format=form).to_batches():
+        for row in range(batch.num_rows):
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, batch.schema) as writer:
+                writer.write_batch(batch.slice(row, 1))
+            yield sink.getvalue().to_pybytes()

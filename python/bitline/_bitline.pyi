@@ -280,6 +280,7 @@ class Collectors:
         share: int,
         growth: tuple[int, int],
         resume: bool,
+        through_host: bool,
         pace: tuple[float, float, float, float],
     ) -> int:
         """Attach a collector; its handle."""
@@ -329,8 +330,9 @@ class Streams:
         limits: tuple[int, int, int, int, int],
         shape: tuple[int | None, int | None, int | None, int, int, bool],
         priority: int,
+        on_card: bool,
     ) -> int:
-        """Open a stream; its handle."""
+        """Open a stream, of a card in the host if so asked, which takes a module; its handle."""
 
     def read(
         self, handle: int, size: int

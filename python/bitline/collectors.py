@@ -205,6 +205,7 @@ class Collectors:
         grow: int = 0,
         low: int = 0,
         resume: bool = False,
+        through_host: bool = False,
     ) -> Collector:
         """Attach a collector to a port: what it sends is collected from now on.
 
@@ -224,6 +225,10 @@ class Collectors:
             grow: Bytes by which the object grows when there is little room left; 0: it does not.
             low: Bytes of room that are little; half of `grow`, without.
             resume: Go on where the last collection into this object ended at this port, by a power cut.
+            through_host: Connect it to the host instead, to compare with: what it sends comes into the
+                host's memory (`host.receiver` of the configuration), and the host writes it to the drive.
+                The port is one of the host's, packets for which there is no room are held back, and the
+                object does not grow.
 
         Raises:
             NotFoundError: There is no such object.
@@ -247,6 +252,7 @@ class Collectors:
             whole_number("share", share, 0, DWORD_MAX),
             (growth, whole_number("grow", grow, 0, NUMBER_MAX)),
             resume,
+            through_host,
             _pace(rate, jitter, burst),
         )
         return Collector(self._native, handle, port, iter(source))

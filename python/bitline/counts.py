@@ -5,7 +5,7 @@ Counts are ints, byte counts `Size`. Mirrors the counts of the Rust crates; a te
 
 from dataclasses import dataclass, field
 
-from bitline.units import Size
+from bitline.units import Duration, Size
 
 
 @dataclass(frozen=True)
@@ -274,6 +274,34 @@ class StreamCounts:
     """Bytes of these."""
     output_bytes: Size
     """Bytes that elements emitted."""
+
+
+@dataclass(frozen=True)
+class CollectorCounts:
+    """Collectors: what cameras and sensors have sent, and what became of it."""
+
+    opened: int
+    """Collections begun."""
+    packets: int
+    """Packets taken in, those that were dropped later included."""
+    bytes: Size
+    """Bytes of these."""
+    dropped_newest: int
+    """Packets dropped as they came."""
+    dropped_newest_bytes: Size
+    """Bytes of these."""
+    dropped_oldest: int
+    """Packets dropped after they had waited."""
+    dropped_oldest_bytes: Size
+    """Bytes of these."""
+    stalled: Duration
+    """How long packets were held back on their wires, of all ports together."""
+    written_bytes: Size
+    """Bytes written to flash."""
+    task_bytes: Size
+    """Bytes given to tasks."""
+    unread_bytes: Size
+    """Bytes for a task that was not there."""
 
 
 @dataclass(frozen=True)

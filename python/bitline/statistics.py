@@ -13,6 +13,7 @@ from bitline.counts import (
     AcceleratorCounts,
     BitsCounts,
     CacheCounts,
+    CollectorCounts,
     CommandCounts,
     FlashCounts,
     SearchCounts,
@@ -111,6 +112,8 @@ class Statistics(Displayed):
     """Transactions of tasks."""
     streams: StreamCounts
     """Streams."""
+    collectors: CollectorCounts
+    """Collectors."""
     accelerators: AcceleratorCounts
     """Accelerators for operators of tasks."""
     link_down_bytes: Size
@@ -186,6 +189,7 @@ class Statistics(Displayed):
             search=_difference(self.search, earlier.search),
             transactions=_difference(self.transactions, earlier.transactions),
             streams=_difference(self.streams, earlier.streams),
+            collectors=_difference(self.collectors, earlier.collectors),
             accelerators=_difference(self.accelerators, earlier.accelerators),
             energy=self.energy - earlier.energy,
             energy_by=tuple(

@@ -11,7 +11,7 @@ with drive.streams.open("frames", task="edges.wasm", params=threshold) as stream
 
 from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from bitline.arguments import DWORD_MAX, NUMBER_MAX, PathLike, whole_number
 from bitline.collectors import Collector
@@ -21,6 +21,9 @@ from bitline.tasks import Isolation, Mode, Program, TaskResult, stream_request, 
 if TYPE_CHECKING:
     from bitline._bitline import Streams as NativeStreams
     from bitline.drive import Drive
+
+#: Who runs the task of a stream.
+Where = Literal["drive", "card"]
 
 #: Bytes that iteration gives at a time, at most.
 BLOCK_BYTES = 1 << 20
@@ -159,6 +162,7 @@ class Streams:
         log_size: int = 0,
         value_size: int = 0,
         priority: int = 0,
+        where: Where = "drive",
     ) -> Stream:
         """Open a stream, which begins to run: instances of the task take pieces of its file, side by side.
 
@@ -182,9 +186,13 @@ class Streams:
             value_size: Bytes that each may return.
             priority: What the drive ranks it by, with the size of its input, where it does so; 0:
                 `Drive.priority`.
+            where: Who computes, to compare with: a card in the host (`host.card` of the configuration) has
+                the drive's cores and accelerators, and the host reads the input from the drive for it and
+                writes the output to the drive; nothing of that is a transaction.
 
         Raises:
-            UsageError: A module that cannot run, with what is wrong with it.
+            UsageError: A module that cannot run, with what is wrong with it; what a card does not have:
+                programs of the drive, collectors, stores, files besides input and output.
             NotFoundError: There is no such object.
             NvmeError: What the drive reports, such as Stream Limit Reached, or Invalid Field for pieces and
                 elements beyond what it allows.
@@ -200,6 +208,10 @@ class Streams:
         for name in files or {}:
             if name in ends:
                 raise UsageError(f"files[{name!r}] is the input or the output already")
+        if where not in ("drive", "card"):
+            raise UsageError(f"where = {where!r}; it must be 'drive' or 'card'")
+        if where == "card" and isinstance(task, Program):
+            raise UsageError("the drive has this program, and where = 'card': give its module")
         limits = (memory, cycles, log_size, value_size, 0)
         request = stream_request(task, {**ends, **(files or {})}, stores, params, isolation, limits)
         shape = (
@@ -211,5 +223,5 @@ class Streams:
             ordered,
         )
         rank = whole_number("priority", priority, 0, DWORD_MAX) or self._drive.priority
-        handle = self._native.open(*request, shape, rank)
+        handle = self._native.open(*request, shape, rank, where == "card")
         return Stream(self._native, handle, repr(path) if path is not None else "what is written")

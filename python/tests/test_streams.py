@@ -11,7 +11,7 @@ import pytest
 import bitline
 from bitline import NotFoundError, NvmeError, StreamError, UsageError
 from bitline.cc import compile_task, find_compiler
-from bitline.repro.th_issd_policies import OURS, POLICIES, draw, measured, on_front
+from bitline.repro.th_issd.policies import OURS, POLICIES, draw, measured, on_front
 
 try:
     find_compiler()

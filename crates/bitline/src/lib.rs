@@ -85,8 +85,8 @@ pub use volume::{
 
 // What a drive is to be.
 pub use config::{
-    Choice, Config, ConfigBuilder, ConfigError, DEFAULT_PRESET, DataConfig, HostConfig,
-    HostTaskConfig, Key, QueueClass, StorageKind, most_similar, reference_of_keys,
+    CardConfig, Choice, Config, ConfigBuilder, ConfigError, DEFAULT_PRESET, DataConfig, HostConfig,
+    HostTaskConfig, Key, QueueClass, ReceiverConfig, StorageKind, most_similar, reference_of_keys,
 };
 
 // What its parts count, what they answer, and how they fail: types that other names here have in them.

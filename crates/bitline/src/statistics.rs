@@ -9,7 +9,7 @@ use device::frontend::FrontendCounts;
 use device::ftl::FtlCounts;
 use device::schedule::{FlashCounts, FlashServed};
 use device::search::SearchCounts;
-use device::stream::StreamCounts;
+use device::stream::{CollectorCounts, StreamCounts};
 use device::tx::TxCounts;
 use device::{Served, tenants};
 use serde::Serialize;
@@ -39,6 +39,8 @@ pub struct Statistics {
     pub tx: TxCounts,
     /// Streams.
     pub streams: StreamCounts,
+    /// Collectors.
+    pub collectors: CollectorCounts,
     /// Accelerators for operators of tasks.
     pub accelerators: AcceleratorCounts,
     /// Payload bytes from the host to the drive.
@@ -179,6 +181,7 @@ impl Statistics {
             search: device.search.counts(),
             tx: device.tx.counts(),
             streams: device.streams.counts(),
+            collectors: device.collectors.counts(),
             accelerators: device.accelerators.counts(),
             link_down_bytes: device.link.down.bytes(),
             link_up_bytes: device.link.up.bytes(),

@@ -75,6 +75,7 @@ impl Collectors {
         share: u32,
         growth: (u32, u64),
         resume: bool,
+        through_host: bool,
         pace: PaceRow,
     ) -> PyResult<u64> {
         let mut asked = match path {
@@ -98,6 +99,9 @@ impl Collectors {
             .growing(growth.0, growth.1);
         if resume {
             asked = asked.going_on();
+        }
+        if through_host {
+            asked = asked.through_host();
         }
         let attached = self.with(|collectors| {
             let collector = collectors.attach(&asked)?;

@@ -48,6 +48,7 @@ impl Streams {
         limits: LimitsRow,
         shape: ShapeRow,
         priority: u32,
+        on_card: bool,
     ) -> PyResult<u64> {
         let run = run_of((files, stores), &arguments, isolation, 0, limits)?;
         let (input, collector, output, piece_bytes, elements, ordered) = shape;
@@ -63,6 +64,9 @@ impl Streams {
         asked.shape = shape;
         let stream = self.run_call(async move |host| {
             let program = match what {
+                What::Module(module) if on_card => {
+                    return host.open_stream_on_card(&module, &asked).await;
+                }
                 What::Program((index, identifier)) => Program::new(index, identifier),
                 What::Module(module) => host.load_program(&module, Default::default()).await?,
             };

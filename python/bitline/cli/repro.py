@@ -173,6 +173,44 @@ def txisc(
     _check(found, strict=strict)
 
 
+@app.command("th-issd")
+def th_issd(
+    figure: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--figure",
+            metavar="N",
+            help="Only this figure (9, 10, 14, 15), or features, intensity, policies; may be repeated.",
+        ),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer batches and less data: half a minute.")
+    ] = False,
+    out: Out = Path("repro-th-issd"),
+    published: Numbers = None,
+    strict: Strict = False,
+    wide: Wide = False,
+    as_json: Json = False,
+) -> None:
+    """TH-iSSD (TECS 2023): retrieval and recording in the drive, beside a compute-centric baseline.
+
+    It needs the C compiler of `bitline cc`. A number that deviates from the published one is no error,
+    unless it is asked for with --strict.
+    """
+    # A second of imports; other commands do without.
+    from bitline.repro import th_issd as paper
+    from bitline.repro.th_issd import report
+
+    _check_folder(out)
+    known = paper.published(published or paper.FOLDER)
+    wanted = figure or list(report.FIGURES)
+    found = _made(report, wanted, known, out, quick=quick, quiet=as_json)
+    title = f"TH-iSSD, reproduced{' (quick: fewer batches, less data)' if quick else ''}"
+    said, more = _not_measured(known, wanted, found, as_json=as_json)
+    emit(_result(title, found, more, out, said, quick=quick), as_json=as_json, wide=wide, prose=True)
+    _check(found, strict=strict)
+
+
 def _check_folder(out: Path) -> None:
     if out.exists() and not out.is_dir():
         raise UsageError(f"--out {out}: this is no folder")

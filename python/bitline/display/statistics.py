@@ -96,7 +96,12 @@ def _streamed(told: "Statistics") -> dict[str, Fact]:
     streams, accelerators = told.streams, told.accelerators
     opened, operators = streams.opened, accelerators.operators
     size = metric("streams.input_bytes").quantity.show
+    collectors, begun = told.collectors, told.collectors.opened
+    dropped = collectors.dropped_newest + collectors.dropped_oldest
     return {
+        "collections": Fact("Collections begun" if begun else None, begun),
+        "collected_bytes": Fact("  collected" if begun else None, int(collectors.bytes), size),
+        "dropped_packets": Fact("  packets dropped" if dropped else None, dropped),
         "streams": Fact("Streams opened" if opened else None, opened),
         "stream_input_bytes": Fact("  taken by tasks" if opened else None, int(streams.input_bytes), size),
         "stream_output_bytes": Fact("  emitted" if opened else None, int(streams.output_bytes), size),

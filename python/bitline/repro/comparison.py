@@ -98,7 +98,9 @@ def held(wanted: Iterable[str], settings: Settings, measured: Mapping[str, Measu
 
 def folder_of(name: str) -> str:
     """Where a figure's published numbers are."""
-    return f"section-{name}" if "." in name else f"figure-{int(name):02}"
+    if "." in name:
+        return f"section-{name}"
+    return f"figure-{int(name):02}" if name.isdigit() else name
 
 
 def row_of(comparison: Comparison) -> dict[str, object]:

@@ -20,6 +20,7 @@
 
 mod operations;
 mod source;
+mod through_host;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -38,7 +39,8 @@ pub use source::{Generator, Handed, HandedOver, Pace, Packet, Source, Timing};
 
 use crate::drive::{Drive, InsideDrive};
 use crate::error::Error;
-use crate::host_end::Host;
+use crate::host_end::{Collecting, Host};
+use through_host::Received;
 
 /// Bytes that are on their way over a wire at a time where a packet has more than the switch has room for.
 const PART_BYTES: u32 = 16 << 10;
@@ -63,6 +65,8 @@ pub struct Attach {
     pub grow_bytes: u64,
     /// It goes on where the last one of this object ended on this port.
     pub goes_on: bool,
+    /// It is connected to the host, which writes what comes to the drive, to compare with; the port is one of the host's then.
+    pub through_host: bool,
 }
 
 impl Attach {
@@ -89,6 +93,7 @@ impl Attach {
             low_bytes: 0,
             grow_bytes: 0,
             goes_on: false,
+            through_host: false,
         }
     }
 
@@ -122,6 +127,44 @@ impl Attach {
         self.goes_on = true;
         self
     }
+
+    /// Connected to the host, which writes what comes to the drive.
+    pub fn through_host(mut self) -> Attach {
+        self.through_host = true;
+        self
+    }
+}
+
+/// Who takes what a collector sends.
+#[derive(Clone)]
+enum Taker {
+    Drive(Rc<Ports>),
+    Host(Rc<Received>),
+}
+
+impl Taker {
+    async fn deliver(&self, port: u16, packet: Data) -> Arrival {
+        match self {
+            Taker::Drive(ports) => ports.deliver(port.into(), packet).await,
+            Taker::Host(received) => received.deliver(packet).await,
+        }
+    }
+
+    /// The most bytes that a packet may have; none if nobody takes any.
+    fn packet_bytes_max(&self, port: u16) -> Option<u64> {
+        match self {
+            Taker::Drive(ports) => ports.packet_bytes_max(port.into()),
+            Taker::Host(received) => Some(received.packet_bytes_max()),
+        }
+    }
+
+    /// What is known of who sends.
+    fn collecting<'a>(&self, host: &'a Host) -> &'a Collecting {
+        match self {
+            Taker::Drive(_) => &host.collecting,
+            Taker::Host(_) => &host.receiver.collecting,
+        }
+    }
 }
 
 /// A collector that is attached.
@@ -132,8 +175,15 @@ struct Attached {
     port: u16,
     object: Option<Object>,
     host: Host,
+    taker: Taker,
     changed: Broadcast,
     sources: Cell<u32>,
+}
+
+impl Attached {
+    fn collecting(&self) -> &Collecting {
+        self.taker.collecting(&self.host)
+    }
 }
 
 impl Collector {
@@ -169,6 +219,9 @@ impl Collectors<'_> {
     /// A port or a wire that the drive does not have; no object of that name; what the drive reports: Collector In Use, Collector Limit
     /// Reached; Invalid Field where there is nothing to go on with.
     pub fn attach(&mut self, asked: &Attach) -> Result<Collector, Error> {
+        if asked.through_host {
+            return self.attach_to_host(asked);
+        }
         let ports = self.ports()?;
         let plugged = ports.plug(asked.port.into(), asked.wiring);
         plugged.map_err(|reason| Error::Task(TaskError::Usage(reason)))?;
@@ -181,6 +234,22 @@ impl Collectors<'_> {
         Ok(Collector(Rc::new(Attached {
             port: asked.port,
             object,
+            taker: Taker::Drive(ports),
+            changed: Broadcast::new(host.sim()),
+            host,
+            sources: Cell::new(0),
+        })))
+    }
+
+    fn attach_to_host(&mut self, asked: &Attach) -> Result<Collector, Error> {
+        let (inside, host) = (asked.clone(), self.0.host()?);
+        let ports = self.0.config().device.collector.ports;
+        let open = async move |host: Host| Received::open(&host, &inside, ports).await;
+        let received = self.run_host(|host| async move { open(host).await })?;
+        Ok(Collector(Rc::new(Attached {
+            port: asked.port,
+            object: None,
+            taker: Taker::Host(received),
             changed: Broadcast::new(host.sim()),
             host,
             sources: Cell::new(0),
@@ -209,12 +278,12 @@ impl Collectors<'_> {
         collector: &Collector,
         source: impl Source + 'static,
     ) -> Result<(), Error> {
-        let (ports, inside) = (self.ports()?, collector.clone());
-        let sim = collector.0.host.sim().clone();
-        let keeps_data = collector.0.host.stores_data;
+        // That there is power.
+        self.0.host()?;
         let attached = &collector.0;
-        attached.host.collecting.begin(attached.port);
-        let sending = send(ports, sim.clone(), inside, Box::new(source), keeps_data);
+        let (sim, keeps_data) = (attached.host.sim().clone(), attached.host.stores_data);
+        attached.collecting().begin(attached.port);
+        let sending = send(sim.clone(), collector.clone(), Box::new(source), keeps_data);
         sim.spawn_detached(sending);
         Ok(())
     }
@@ -261,7 +330,7 @@ impl Collectors<'_> {
     pub fn run(&mut self, collector: &Collector) -> Result<(), Error> {
         let inside = collector.clone();
         self.run_host(|_| async move {
-            while inside.0.host.collecting.sends(inside.0.port) {
+            while inside.0.collecting().sends(inside.0.port) {
                 inside.0.changed.next().await;
             }
             Ok(())
@@ -274,6 +343,9 @@ impl Collectors<'_> {
     /// What the drive reports; that its object could not grow.
     pub fn status(&mut self, collector: &Collector) -> Result<CollectorRecord, Error> {
         let port = collector.0.port;
+        if let Taker::Host(received) = &collector.0.taker {
+            return received.status();
+        }
         let failed = self
             .0
             .host()?
@@ -306,6 +378,9 @@ impl Collectors<'_> {
     /// What the drive reports: Internal Error if what came could not be written.
     pub fn detach(&mut self, collector: Collector) -> Result<u64, Error> {
         let port = collector.0.port;
+        if let Taker::Host(received) = collector.0.taker.clone() {
+            return self.run_host(|_| async move { received.close().await });
+        }
         self.0.host()?.collecting.objects.borrow_mut().remove(&port);
         let inside = collector.clone();
         self.run_host(|host| async move {
@@ -375,14 +450,8 @@ impl Host {
 }
 
 /// Sends what a source gives until its end, or until nobody collects any more.
-async fn send(
-    ports: Rc<Ports>,
-    sim: Sim,
-    collector: Collector,
-    mut source: Box<dyn Source>,
-    keeps_data: bool,
-) {
-    let port = u32::from(collector.0.port);
+async fn send(sim: Sim, collector: Collector, mut source: Box<dyn Source>, keeps_data: bool) {
+    let (port, taker) = (collector.0.port, collector.0.taker.clone());
     let mut due = sim.now();
     while let Some(packet) = source.next() {
         due = (due + packet.after).max(sim.now());
@@ -391,7 +460,7 @@ async fn send(
             true => Data::Bytes(packet.data),
             false => Data::Untold(packet.data.len() as u32),
         };
-        let fits = ports
+        let fits = taker
             .packet_bytes_max(port)
             .is_some_and(|most| u64::from(rest.bytes()) <= most);
         let part_bytes = if fits { u32::MAX } else { PART_BYTES };
@@ -399,12 +468,12 @@ async fn send(
         while rest.bytes() > 0 && !is_closed {
             let (part, after) = rest.split(part_bytes);
             rest = after;
-            is_closed = ports.deliver(port, part).await == Arrival::Closed;
+            is_closed = taker.deliver(port, part).await == Arrival::Closed;
         }
         if is_closed {
             break;
         }
     }
-    collector.0.host.collecting.end(collector.0.port);
+    collector.0.collecting().end(port);
     collector.0.changed.announce();
 }

@@ -5,6 +5,7 @@
 
 mod builder;
 mod error;
+mod host_cards;
 mod host_tasks;
 mod inside;
 mod keys;
@@ -23,6 +24,7 @@ pub use tables::most_similar;
 
 pub use error::ConfigError;
 use error::quoted_lines;
+pub use host_cards::{CardConfig, ReceiverConfig};
 pub use host_tasks::HostTaskConfig;
 pub use inside::InsideConfig;
 pub use keys::{Choice, Key, reference_of_keys};
@@ -92,6 +94,10 @@ pub struct HostConfig {
     pub batch_bytes: u64,
     /// Tasks that the host runs itself.
     pub tasks: HostTaskConfig,
+    /// A card that computes.
+    pub card: CardConfig,
+    /// A card that collectors are connected to.
+    pub receiver: ReceiverConfig,
 }
 
 /// Classes of queues under weighted arbitration (NVMe Base 3.4.4.2).
@@ -294,6 +300,8 @@ impl HostConfig {
         check("host.memory_pj_per_byte", memory, 0, 1_000_000)?;
         // One transfer moves less than 4 GiB.
         check("host.batch_bytes", self.batch_bytes, 1, 1 << 31)?;
+        self.card.validate()?;
+        self.receiver.validate()?;
         self.tasks.validate(frontend.block_bytes)
     }
 }

@@ -1,21 +1,13 @@
 //! The lives of a drive, from power-up to power cut.
 
-use std::rc::Rc;
-
 use device::{Device, MediaState, tenants};
-use host::bits::BitsDevice;
-use host::block::BlockDevice;
-use nvme::QueuePriority;
 use sim::{Keep, Simulation};
 
 use super::Unclosed;
 use super::{Drive, EVENTS_PER_LOOK, Powered};
-use crate::config::StorageKind;
-use crate::driver::{Driver, Queue};
+use crate::driver::Driver;
 use crate::error::Error;
-use crate::host_end::{Host, HostMachine, Mount, NAMESPACE, area, holds_data};
-use crate::logical_pages::LogicalPages;
-use crate::platforms::{Batches, Computer, Outlooks};
+use crate::host_end::Host;
 
 impl Drive {
     /// Powers up after a power cut; the drive recovers from its media. Does
@@ -48,7 +40,6 @@ impl Drive {
         let since = simulation.now();
         let is_used = media == MediaState::Used;
         let task = simulation.handle().spawn(async move {
-            let host_config = &config.host;
             let device = Device::power_up(
                 &sim,
                 &config.device,
@@ -58,42 +49,7 @@ impl Drive {
                 driver.admin_queues(),
             )
             .await?;
-            let classes = host_config.queue_priorities.iter();
-            let priorities: Vec<QueuePriority> =
-                classes.map(|class| QueuePriority::from(*class)).collect();
-            let connected = driver.connect(
-                device.controller.clone(),
-                host_config.queue_pairs,
-                host_config.queue_entries,
-                &priorities,
-            );
-            connected.await?;
-            let queue = Queue::new(driver.clone(), 0)?;
-            let stores_data = config.data.storage != StorageKind::None;
-            let block = BlockDevice::open(queue, NAMESPACE).await?;
-            let block = block.keeping_data(stores_data);
-            let pages = LogicalPages::of(&device, NAMESPACE, block.block_bytes());
-            let computer = Rc::new(Computer::new(&sim, host_config, &device.ledger));
-            let host = Host {
-                bits: BitsDevice::new(block.clone()),
-                mount: Rc::new(Mount::new(&sim, is_used)),
-                area: area(&device, &block),
-                holds_data: holds_data(&device, pages.clone()),
-                outlooks: Rc::new(Outlooks::of(&device, &config, pages)),
-                dies: device.schedule.geometry().dies(),
-                block,
-                machine: Rc::new(HostMachine::new(&sim, &config, &computer, &device.ledger)),
-                computer,
-                batches: Batches::new(
-                    config.device.nand.geometry.page_bytes,
-                    host_config.batch_bytes,
-                ),
-                stores_data,
-                programs: Rc::new(crate::host_end::Programs::new(&sim)),
-                collecting: Rc::default(),
-                driver,
-                sim,
-            };
+            let host = Host::connect(&sim, &config, &device, driver, is_used).await?;
             Ok::<_, Error>((device, host))
         });
         let (device, host) = match self.lived(&simulation, &task) {
@@ -223,6 +179,7 @@ impl Drive {
 mod tests {
     use std::cell::Cell;
     use std::ops::ControlFlow;
+    use std::rc::Rc;
 
     use super::*;
     use crate::{Config, Watch};

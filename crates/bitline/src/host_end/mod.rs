@@ -1,12 +1,15 @@
 //! The host's end of a drive: its queues, what it computes with, and what it knows of the volume of named objects.
 
 mod area;
+mod card;
 mod collecting;
+mod connected;
 mod guard;
 mod index;
 mod machine;
 mod mount;
 mod programs;
+mod receiver;
 mod reserved;
 mod uses;
 
@@ -25,6 +28,7 @@ use crate::driver::{Driver, Queue};
 use crate::logical_pages::LogicalPages;
 use crate::platforms::{Batches, Computer, Outlooks};
 
+use card::Card;
 pub(crate) use collecting::Collecting;
 pub(crate) use guard::Plain;
 pub(crate) use index::{Index, id_of};
@@ -32,6 +36,7 @@ pub(crate) use machine::{HostMachine, ORIGIN};
 pub(crate) use mount::{Absent, Kept, Mount};
 pub use programs::Program;
 pub(crate) use programs::Programs;
+use receiver::Receiver;
 pub(crate) use reserved::{HeldPages, Writing, erased};
 pub(crate) use uses::Using;
 
@@ -59,6 +64,10 @@ pub struct Host {
     pub(crate) computer: Rc<Computer>,
     /// What runs tasks that the drive does not run.
     pub(crate) machine: Rc<HostMachine>,
+    /// A card that computes beside the drive.
+    pub(crate) card: Rc<Card>,
+    /// A card that collectors are connected to, if not to the drive.
+    pub(crate) receiver: Rc<Receiver>,
     /// What is known before an evaluation of what it takes.
     pub(crate) outlooks: Rc<Outlooks>,
     /// How vectors are divided into batches.

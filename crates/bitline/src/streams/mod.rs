@@ -34,6 +34,8 @@
 //! # Ok::<(), bitline::Error>(())
 //! ```
 
+mod in_drive;
+mod on_card;
 mod operations;
 
 pub use host::streams::Shape as StreamShape;
@@ -121,6 +123,18 @@ impl Streams<'_> {
         let (program, mut asked) = (*program, asked.clone());
         asked.run = asked.run.prioritized(self.0);
         self.run_host(|host| async move { host.open_stream(&program, &asked).await })
+    }
+
+    /// Opens a stream whose program a card in the host runs, to compare with (`host.card`): the host reads the input from the drive
+    /// and sends it to the card, fetches what that makes of it, and hands it out or writes it to the drive. Every byte crosses
+    /// both links (TH-iSSD, Figure 2(a)). Nothing of it is a transaction: what was written counts.
+    ///
+    /// # Errors
+    /// As [`Streams::open`]; [`TaskError::Usage`](host::tasks::TaskError::Usage) for files besides input and output, for
+    /// stores and collectors, which a card does not have.
+    pub fn open_on_card(&mut self, module: &[u8], asked: &StreamRun) -> Result<Stream, Error> {
+        let (module, asked) = (module.to_vec(), asked.clone());
+        self.run_host(|host| async move { host.open_stream_on_card(&module, &asked).await })
     }
 
     /// Reads what comes next: as many bytes as asked for, unless the end comes first, or more is to be written before; none at the end.

@@ -33,6 +33,7 @@ use crate::error::Error;
 use crate::host_end::Host;
 pub use crate::host_end::Program;
 use crate::pending::Pending;
+pub(crate) use operations::Used;
 
 /// A file of a run: an object of the volume.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -118,17 +118,7 @@ impl Host {
         program: &Program,
         run: &TaskRun,
     ) -> Result<Outcome, Error> {
-        let files = used.files.iter().zip(&run.files);
-        let files = files.map(|(object, file)| file_of(object, file.writable));
-        let request = Request {
-            identifier: program.identifier,
-            isolation: run.isolation,
-            retries: run.retries,
-            limits: self.limits_of(&run.limits).await?,
-            files: files.collect(),
-            stores: used.stores.clone(),
-            arguments: run.arguments.clone(),
-        };
+        let request = self.request_of(program, run, used).await?;
         let device = TaskDevice::new(self.block.clone().with_priority(run.priority));
         let mut outcome = device.run(program.index, &request).await?;
         outcome.reason = named(&outcome.reason, &run.files);
@@ -153,6 +143,26 @@ impl Host {
         }
         let program = self.load_program(module, Loading::default()).await?;
         self.run_over(&used, &program, run).await
+    }
+
+    /// What the drive is asked to run over objects.
+    pub(crate) async fn request_of(
+        &self,
+        program: &Program,
+        run: &TaskRun,
+        used: &Used,
+    ) -> Result<Request, Error> {
+        let files = used.files.iter().zip(&run.files);
+        let files = files.map(|(object, file)| file_of(object, file.writable));
+        Ok(Request {
+            identifier: program.identifier,
+            isolation: run.isolation,
+            retries: run.retries,
+            limits: self.limits_of(&run.limits).await?,
+            files: files.collect(),
+            stores: used.stores.clone(),
+            arguments: run.arguments.clone(),
+        })
     }
 
     /// The objects of a run, which stay where they are until the second of both is dropped. All are taken at once, so that

@@ -107,6 +107,50 @@ fn what_is_sent_is_there_in_order_as_long_as_it_is() {
     assert!(drive.collectors().list().expect("power").is_empty());
 }
 
+/// Though the page that it ends in waits for more: pieces are whole, and so is what is kept.
+#[test]
+fn a_task_has_what_is_sent_at_once() {
+    for is_kept in [false, true] {
+        let mut drive = drive(&[]);
+        allocate(&mut drive, "frames", 1 << 20);
+        let asked = match is_kept {
+            true => Attach::to(0, "frames"),
+            false => Attach::for_streams(0),
+        };
+        let collector = attach(&mut drive, &asked.wired(FAST));
+        let program = load(&mut drive, &echo());
+        let asked = StreamRun::of(TaskRun::of(Vec::new())).from_collector(0);
+        let opened = drive.streams().open(&program, &asked.piece_bytes(500));
+        let mut stream = opened.expect("room");
+        let mut sent = 0;
+        for count in [1000, 500, 4000, 12_000, 500] {
+            let source = Counting {
+                at: sent,
+                ..Counting::new(&[250, 3000, 17], sent + count, Span::from_us(3))
+            };
+            drive.collectors().send(&collector, source).expect("power");
+            drive.collectors().run(&collector).expect("power");
+            let read = drive
+                .streams()
+                .read(&mut stream, count)
+                .expect("it is there");
+            assert!(
+                read == bytes(sent, count),
+                "{sent}: {} of {count}",
+                read.len()
+            );
+            sent += count;
+        }
+        drive.collectors().detach(collector).expect("it ends");
+        assert_eq!(drive.streams().read(&mut stream, 1).expect("well"), b"");
+        drive.streams().close(stream).expect("it is open");
+        if is_kept {
+            let kept = drive.volume().read("frames").expect("it is there");
+            assert!(kept == bytes(0, sent), "other bytes");
+        }
+    }
+}
+
 /// Without data everything takes as long.
 #[test]
 fn without_data_it_takes_as_long() {

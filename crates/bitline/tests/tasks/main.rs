@@ -3,6 +3,7 @@
 
 mod aborted;
 mod atomic;
+mod beside;
 mod collectors;
 mod counted;
 mod erased;

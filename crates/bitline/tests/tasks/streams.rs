@@ -43,7 +43,7 @@ pub(crate) fn echo() -> Vec<u8> {
 pub(crate) const EMIT: &str = "(drop (call $emit (i32.const 65536) (local.get $bytes)))";
 
 /// Every byte is emitted with its bits turned.
-fn invert() -> Vec<u8> {
+pub(crate) fn invert() -> Vec<u8> {
     stage(
         "(local.set $i (i32.const 0))
          (loop $more

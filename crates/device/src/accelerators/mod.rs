@@ -98,6 +98,11 @@ impl Accelerators {
         self.ledger.meter(COMPONENT, "standing", read, share);
     }
 
+    /// How many there are.
+    pub fn count(&self) -> u32 {
+        self.config.count
+    }
+
     /// Whether there are any.
     pub fn are_there(&self) -> bool {
         self.config.count > 0

@@ -29,6 +29,13 @@ impl Copier {
         }
     }
 
+    /// Writes bytes to a part, and waits for that.
+    pub(crate) async fn write(&self, requester: Requester, bytes: u64, to: Partition) {
+        if let Some(over) = to.post(&self.dram, requester, bytes, Toward::Cells) {
+            self.sim.sleep_until(over).await;
+        }
+    }
+
     /// Moves bytes out of one part and into the other, for whom they are, and waits for that.
     pub(crate) async fn copy(
         &self,

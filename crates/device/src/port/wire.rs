@@ -51,6 +51,11 @@ impl Wire {
         }
     }
 
+    /// What it is.
+    pub fn wiring(&self) -> &Wiring {
+        &self.wiring
+    }
+
     /// Carries bytes to the port, after those before them.
     pub async fn carry(&self, bytes: u32) {
         let begin = self.free_at.get().max(self.sim.now());

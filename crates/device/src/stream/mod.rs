@@ -34,7 +34,7 @@ use crate::programs::{InUse, ProgramId, Programs, RunRequest, failed};
 use crate::schedule::Origin;
 use crate::task::{Data, Tasks};
 use crate::tx::Transactions;
-pub use collect::{CollectorConfig, CollectorId, Collectors};
+pub use collect::{CollectorConfig, CollectorCounts, CollectorId, Collectors};
 pub use config::StreamConfig;
 use notes::Notes;
 pub use notes::StreamCounts;
@@ -66,7 +66,7 @@ pub struct StreamRequest {
     pub output: Option<u32>,
     /// Bytes of a piece; 0 is the drive's choice.
     pub piece_bytes: u32,
-    /// Instances of the task; 0 is as many as the drive has cores for tasks.
+    /// Instances of the task; 0 is as many as the drive has cores for tasks and accelerators.
     pub elements: u32,
     /// Whether output has the order of the input.
     pub is_ordered: bool,
@@ -81,7 +81,8 @@ pub struct Streams {
     programs: Rc<Programs>,
     tasks: Rc<Tasks>,
     transactions: Rc<Transactions>,
-    cores: u32,
+    /// Elements that have something to do at a time: each core, and each accelerator.
+    at_once: u32,
     open: RefCell<BTreeMap<StreamId, Rc<Open>>>,
     next: Cell<u32>,
     /// Bytes of the memories of tasks that streams may have together: however long they wait for the host, runs have the others.
@@ -115,7 +116,7 @@ impl Streams {
             programs,
             tasks,
             transactions,
-            cores: backend.cores.for_tasks(),
+            at_once: backend.cores.for_tasks() + backend.accelerators.count(),
             open: RefCell::default(),
             next: Cell::new(1),
             memory_max: backend.dram_map.tasks.bytes() / 2,
@@ -144,7 +145,7 @@ impl Streams {
         let each = self.memory_of(&program, &mut asked.run);
         let fitting = (self.memory_max - self.memory.get()) / each;
         let elements = match asked.elements {
-            0 => u64::from(self.cores.clamp(1, self.config.elements_max)).min(fitting.max(1)),
+            0 => u64::from(self.at_once.clamp(1, self.config.elements_max)).min(fitting.max(1)),
             asked => asked.into(),
         };
         let (memory, elements) = (elements * each, elements as u32);

@@ -66,10 +66,10 @@ impl Pipeline {
         self.ends.output == Some(file)
     }
 
-    /// Moves bytes from page buffers into the stream's.
+    /// Bytes come into the stream's buffers, straight from a channel or the link.
     pub(super) async fn take_in(&self, requester: Requester, bytes: u32) {
-        let parts = (self.map.buffers, self.map.streams);
-        self.copier.copy(requester, bytes, parts).await;
+        let (bytes, streams) = (bytes.into(), self.map.streams);
+        self.copier.write(requester, bytes, streams).await;
     }
 
     /// Moves bytes from the stream's buffers into the memory of an element.
@@ -84,10 +84,10 @@ impl Pipeline {
         self.copier.copy(requester, bytes, parts).await;
     }
 
-    /// Moves bytes from the stream's buffers into page buffers.
+    /// Bytes leave the stream's buffers, straight for a channel.
     pub(super) async fn give_out(&self, requester: Requester, bytes: u32) {
-        let parts = (self.map.streams, self.map.buffers);
-        self.copier.copy(requester, bytes, parts).await;
+        let (bytes, streams) = (bytes.into(), self.map.streams);
+        self.copier.read(requester, bytes, streams).await;
     }
 }
 

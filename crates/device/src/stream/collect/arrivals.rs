@@ -49,6 +49,8 @@ pub(super) struct Arrivals {
     held: Cell<u64>,
     waiting: RefCell<VecDeque<Data>>,
     waiting_bytes: Cell<u64>,
+    /// Of these, the first ones that a task has had.
+    seen_bytes: Cell<u64>,
     /// A part of the first packet was taken: the rest has to follow.
     is_cut: Cell<bool>,
     /// Packets that are admitted and not there yet.
@@ -67,6 +69,7 @@ impl Arrivals {
             held: Cell::new(0),
             waiting: RefCell::default(),
             waiting_bytes: Cell::new(0),
+            seen_bytes: Cell::new(0),
             is_cut: Cell::new(false),
             coming: Cell::new(0),
             is_closed: Cell::new(false),
@@ -121,10 +124,16 @@ impl Arrivals {
         })
     }
 
-    /// Drops the packet that has waited the longest and is still whole; gives how many bytes it had.
+    /// Drops the packet that has waited the longest, is still whole and was seen by no task; gives how many bytes it had.
     fn drop_oldest(&self) -> Option<u64> {
         let mut waiting = self.waiting.borrow_mut();
-        let packet = waiting.remove(usize::from(self.is_cut.get()))?;
+        let lengths = waiting.iter().map(|packet| u64::from(packet.bytes()));
+        let seen = self.seen_bytes.get();
+        let begun = lengths.scan(0, |begin, bytes| {
+            Some(std::mem::replace(begin, *begin + bytes))
+        });
+        let seen = begun.take_while(|begin| *begin < seen).count();
+        let packet = waiting.remove(seen.max(self.is_cut.get().into()))?;
         let bytes = u64::from(packet.bytes());
         self.waiting_bytes.set(self.waiting_bytes.get() - bytes);
         self.held.set(self.held.get() - bytes);
@@ -145,17 +154,38 @@ impl Arrivals {
         self.waiting_bytes.get()
     }
 
-    /// Waits until so many bytes wait, or nothing more will come; gives how many of them there are.
-    pub(super) async fn wait(&self, bytes: u64) -> u64 {
-        let more_comes = || !self.is_closed.get() || self.coming.get() > 0;
-        while self.waiting_bytes.get() < bytes && more_comes() {
-            self.changed.next().await;
-        }
-        self.waiting_bytes.get().min(bytes)
+    /// Whether more may come.
+    pub(super) fn more_comes(&self) -> bool {
+        !self.is_closed.get() || self.coming.get() > 0
     }
 
-    /// Takes the first bytes, of which there are so many. They are to be released.
-    pub(super) fn take(&self, bytes: u64) -> Vec<Data> {
+    /// Waits until more bytes wait than so many, or nothing more will come.
+    pub(super) async fn wait_for_more(&self, than: u64) {
+        while self.waiting_bytes.get() <= than && self.more_comes() {
+            self.changed.next().await;
+        }
+    }
+
+    /// Bytes that wait and no task has had.
+    pub(super) fn unseen(&self) -> u64 {
+        self.waiting_bytes.get() - self.seen_bytes.get()
+    }
+
+    /// Those bytes, which a task has then; they go on waiting.
+    pub(super) fn show(&self) -> Vec<Data> {
+        let mut skipped = self.seen_bytes.replace(self.waiting_bytes.get());
+        let waiting = self.waiting.borrow();
+        let shown = waiting.iter().filter_map(|packet| {
+            let bytes = u64::from(packet.bytes());
+            let skips = skipped.min(bytes);
+            skipped -= skips;
+            (skips < bytes).then(|| packet.clone().split(skips as u32).1)
+        });
+        shown.collect()
+    }
+
+    /// Takes the first bytes, of which there are so many, and tells how many of them a task has had. They are to be released.
+    pub(super) fn take(&self, bytes: u64) -> (Vec<Data>, u64) {
         let mut waiting = self.waiting.borrow_mut();
         let (mut taken, mut left) = (Vec::new(), bytes);
         while left > 0 {
@@ -170,9 +200,11 @@ impl Arrivals {
                 waiting.push_front(rest);
             }
         }
-        self.waiting_bytes
-            .set(self.waiting_bytes.get() - (bytes - left));
-        taken
+        let bytes = bytes - left;
+        self.waiting_bytes.set(self.waiting_bytes.get() - bytes);
+        let seen = self.seen_bytes.get().min(bytes);
+        self.seen_bytes.set(self.seen_bytes.get() - seen);
+        (taken, seen)
     }
 
     /// Gives room back.
@@ -185,6 +217,7 @@ impl Arrivals {
     pub(super) fn give_up(&self) -> u64 {
         let mut given_up = 0;
         self.is_cut.set(false);
+        self.seen_bytes.set(0);
         while let Some(bytes) = self.drop_oldest() {
             given_up += bytes;
         }

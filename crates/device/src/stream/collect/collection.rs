@@ -38,6 +38,8 @@ pub(super) struct Collection {
     pub(super) row_bytes: u64,
     /// Pages that it has had turns for.
     pub(super) had: Cell<u64>,
+    /// Where it began.
+    pub(super) begun: u64,
     /// Bytes that are on flash without holes.
     pub(super) written: Cell<u64>,
     /// Bytes of which that is durable.
@@ -84,12 +86,13 @@ impl Collection {
 
     /// Gives bytes that wait to a task only; how many.
     async fn hand_on(&self, collectors: &Collectors, bytes: u64) -> u64 {
-        let data = whole(self.arrivals.take(bytes));
-        let is_fed = self.feed(&collectors.streams, &data).await;
+        let (taken, _) = self.arrivals.take(bytes);
+        let data = whole(taken);
+        let is_fed = self.feed(collectors, &data).await;
         self.done_with(bytes);
         if !is_fed {
             // Nobody is there to take it.
-            collectors.count_unread(bytes);
+            collectors.count(|counts| counts.unread_bytes += bytes);
         }
         bytes
     }
@@ -107,11 +110,11 @@ impl Collection {
         let pages = bytes.div_ceil(self.page_bytes) as u32;
         let turn = collectors.turns.take(self.id.port, &self.had, pages).await;
         let bytes = self.left_of(offset, bytes);
-        let data = whole(self.arrivals.take(bytes));
-        let mut rest = self.stream.borrow().map(|_| data.clone());
-        while let Some((page, behind)) = rest.map(|data| data.split(self.page_bytes as u32)) {
-            self.feed(&collectors.streams, &page).await;
-            rest = (behind.bytes() > 0).then_some(behind);
+        let (taken, seen) = self.arrivals.take(bytes);
+        let data = whole(taken);
+        if self.stream.borrow().is_some() && seen < bytes {
+            let (_, unseen) = data.clone().split(seen as u32);
+            self.feed(collectors, &unseen).await;
         }
         let (collection, collectors, noted) = (self.clone(), collectors.clone(), writes.clone());
         if bytes == 0 {
@@ -148,13 +151,32 @@ impl Collection {
         sure.max(end.saturating_sub(offset))
     }
 
-    /// How many bytes come next: a page, or up to the end of one; fewer at the end. Nothing if there are none, or no room for them will come.
+    /// How many bytes come next: a page, or up to the end of one; fewer at the end, and to a task only. Nothing if there are
+    /// none, or no room for them will come. A task has what waits for the rest of its page at once.
     async fn next(&self, offset: u64, collectors: &Collectors) -> Option<u64> {
-        let page = self.page_bytes - offset % self.page_bytes;
-        if !self.arrivals.has(page) {
+        let page = match &self.extents {
+            Some(_) => self.page_bytes - offset % self.page_bytes,
+            None => 1,
+        };
+        while !self.arrivals.has(page) && self.arrivals.more_comes() {
+            if self.extents.is_some()
+                && self.stream.borrow().is_some()
+                && self.arrivals.unseen() > 0
+            {
+                self.set_busy(&collectors.streams, true);
+                let shown = whole(self.arrivals.show());
+                self.feed(collectors, &shown).await;
+                continue;
+            }
             self.set_busy(&collectors.streams, false);
+            self.arrivals.wait_for_more(self.arrivals.waiting()).await;
         }
-        let bytes = self.arrivals.wait(page).await;
+        let most = if self.extents.is_some() {
+            page
+        } else {
+            self.page_bytes
+        };
+        let bytes = self.arrivals.waiting().min(most);
         self.set_busy(&collectors.streams, bytes > 0);
         if bytes == 0 || self.failure.borrow().is_some() {
             return None;
@@ -180,13 +202,16 @@ impl Collection {
     }
 
     /// Gives what came to the stream that takes it, if there is one.
-    async fn feed(&self, streams: &Rc<Streams>, data: &Data) -> bool {
+    async fn feed(&self, collectors: &Collectors, data: &Data) -> bool {
         let Some(stream) = *self.stream.borrow() else {
             return false;
         };
+        let (streams, bytes) = (&collectors.streams, u64::from(data.bytes()));
         let fed = streams.feed(stream, data.clone(), &self.switch, self.origin);
         let is_fed = fed.await.is_ok();
-        if !is_fed {
+        if is_fed {
+            collectors.count(|counts| counts.task_bytes += bytes);
+        } else {
             // It is over, or closed: the collection goes on without it.
             self.stream.borrow_mut().take();
         }

@@ -20,6 +20,8 @@ pub struct CollectorConfig {
     pub share_us: u64,
     /// Pages that collectors have programmed or on their way there at a time, all together, for each plane of the drive. They take turns.
     pub writes_per_plane: u32,
+    /// Energy of the drive's end of a wire for each byte, overhead included, in picojoules.
+    pub wire_pj_per_byte: u32,
     /// Bytes that are collected until it is made durable that they are; at least a page.
     pub position_bytes: u64,
     /// Microseconds until that is made durable of fewer bytes.

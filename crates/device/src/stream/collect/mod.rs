@@ -12,16 +12,17 @@ mod config;
 mod extents;
 mod keep;
 mod position;
+mod told;
 mod turns;
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use nvme::collector::{CollectorRecord, CollectorState, Policy};
+use nvme::collector::Policy;
 use nvme::{NamespaceId, Status};
-use sim::Sim;
 use sim::resource::Broadcast;
+use sim::{AccountId, Ledger, Sim};
 
 use arrivals::Arrivals;
 pub use arrivals::{Arrival, ArrivalCounts};
@@ -29,6 +30,7 @@ use collection::Collection;
 pub use config::CollectorConfig;
 use extents::Extents;
 use position::Position;
+pub use told::CollectorCounts;
 use turns::Turns;
 
 use super::{StreamId, Streams};
@@ -99,8 +101,11 @@ pub struct Collectors {
     kept: Broadcast,
     /// Called when there is little room left somewhere.
     low_room: RefCell<Option<Rc<dyn Fn()>>>,
-    /// Bytes that no task was there for.
-    unread: Cell<u64>,
+    /// What collections did that are over, and what all have given to tasks.
+    counts: Cell<CollectorCounts>,
+    /// What the ends of wires spend.
+    ledger: Rc<Ledger>,
+    wires_account: OnceCell<AccountId>,
 }
 
 impl Collectors {
@@ -134,7 +139,9 @@ impl Collectors {
             is_due: Cell::new(false),
             kept: Broadcast::new(sim),
             low_room: RefCell::default(),
-            unread: Cell::new(0),
+            counts: Cell::default(),
+            ledger: backend.ledger.clone(),
+            wires_account: OnceCell::new(),
         })
     }
 
@@ -217,6 +224,7 @@ impl Collectors {
         }
         self.open.borrow_mut().insert(id, collection.clone());
         self.known.borrow_mut().remove(&id);
+        self.count(|counts| counts.opened += 1);
         let collectors = self.clone();
         self.sim.spawn_detached(collection.pump(collectors));
         Ok(begin)
@@ -273,6 +281,7 @@ impl Collectors {
             page_bytes: self.page_bytes.into(),
             row_bytes: u64::from(self.page_bytes) * u64::from(self.planes),
             had: Cell::new(0),
+            begun: begin,
             written: Cell::new(begin),
             durable: Cell::new(begin),
             stream: RefCell::default(),
@@ -325,6 +334,7 @@ impl Collectors {
             collection.changed.next().await;
         }
         self.open.borrow_mut().remove(&id);
+        self.count(|counts| counts.add(&collection));
         self.shared
             .set(self.shared.get() - collection.arrivals.share());
         if collection.extents.is_some() {
@@ -386,6 +396,7 @@ impl Collectors {
         };
         let bytes = packet.bytes();
         collection.wire.carry(bytes).await;
+        self.spend_on_wire(&collection, bytes);
         match collection.arrivals.admit(bytes.into()).await {
             Ok(admitted) => {
                 self.switch.release(admitted.dropped);
@@ -418,58 +429,9 @@ impl Collectors {
         open.get(&id).cloned().ok_or(Status::NO_SUCH_COLLECTOR)
     }
 
-    /// Bytes came for a task that is not there.
-    fn count_unread(&self, bytes: u64) {
-        self.unread.set(self.unread.get() + bytes);
-    }
-
-    /// What is told of the collections of a namespace, those that are over and not forgotten included, by port.
-    pub fn list(&self, namespace: NamespaceId) -> Vec<CollectorRecord> {
-        let mut records = BTreeMap::new();
-        for (id, known) in &*self.known.borrow() {
-            let mut record = CollectorRecord::default();
-            record.port = id.port.into();
-            record.state = CollectorState::Over.code();
-            record.identifier = known.identifier.into();
-            record.bytes = known.bytes.into();
-            records.insert(*id, record);
-        }
-        for (id, collection) in &*self.open.borrow() {
-            records.insert(*id, collection.record());
-        }
-        let of = |id: &CollectorId| id.namespace == namespace;
-        let records = records.into_iter().filter(|(id, _)| of(id));
-        records.map(|(_, record)| record).collect()
-    }
-
     /// The most bytes that were in the switch at once.
     pub fn held_most(&self) -> u64 {
         self.switch.held_most()
-    }
-}
-
-impl Collection {
-    fn record(&self) -> CollectorRecord {
-        let counts = self.arrivals.counts();
-        let state = match self.failure.borrow().is_some() {
-            true => CollectorState::Failed,
-            false => CollectorState::Collecting,
-        };
-        let room = self.extents.as_ref().map_or(0, Extents::bytes);
-        let mut record = CollectorRecord::default();
-        record.port = self.id.port.into();
-        record.state = state.code();
-        record.identifier = self.identifier.into();
-        record.bytes = self.durable.get().into();
-        record.room_bytes = room.into();
-        record.packets = counts.packets.into();
-        record.packet_bytes = counts.bytes.into();
-        record.newest = counts.newest.into();
-        record.newest_bytes = counts.newest_bytes.into();
-        record.oldest = counts.oldest.into();
-        record.oldest_bytes = counts.oldest_bytes.into();
-        record.stalled_ns = (counts.stalled.as_ps() / 1000).into();
-        record
     }
 }
 

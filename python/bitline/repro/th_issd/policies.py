@@ -1,7 +1,7 @@
 """TH-iSSD 3.3: host reads beside a stream of the drive, under each policy of the schedule.
 
 ```python
-from bitline.repro.th_issd_policies import POLICIES, measured
+from bitline.repro.th_issd.policies import POLICIES, measured
 
 points = measured(rates=(0, 100_000), reads=500)
 assert len(points) == 2 * len(POLICIES)

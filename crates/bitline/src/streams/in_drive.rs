@@ -1,0 +1,214 @@
+//! Streams whose program the drive runs.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use host::streams::{Fetched, StreamDevice};
+use host::tasks::TaskError;
+use host::volume::Object;
+use nvme::task::{Ended, Outcome, RESULT_BYTES_MIN};
+use sim::Span;
+
+use super::StreamRun;
+use super::operations::BYTES_PER_COMMAND;
+use crate::error::Error;
+use crate::host_end::{Host, Program};
+
+/// How long until a stream is looked at again of which a collector has sent too little.
+const LOOK_AGAIN: Span = Span::from_us(100);
+
+/// A stream of the drive that is open. Dropping it closes it, as soon as time passes.
+pub(super) struct InDrive {
+    host: Host,
+    number: u32,
+    /// The port of the collector that sends its input.
+    collector: Option<u16>,
+    /// What it works on, as it was when it was opened, by name.
+    objects: Vec<(String, Object)>,
+    /// Those that it writes, which stay where they are.
+    held: Vec<u32>,
+    /// What was fetched and not asked for yet.
+    rest: RefCell<Vec<u8>>,
+    outcome: RefCell<Option<Outcome>>,
+    is_closed: Cell<bool>,
+}
+
+impl Drop for InDrive {
+    fn drop(&mut self) {
+        if self.is_closed.get() {
+            return;
+        }
+        let (host, number) = (self.host.clone(), self.number);
+        let held = std::mem::take(&mut self.held);
+        self.host.sim().spawn_detached(async move {
+            // Nobody is left to hear of it.
+            let _ = host.stream_device().close(number).await;
+            host.mount.uses.end_use(&held);
+        });
+    }
+}
+
+impl InDrive {
+    /// As [`super::Streams::open`].
+    pub(super) async fn open(
+        host: &Host,
+        program: &Program,
+        asked: &StreamRun,
+    ) -> Result<InDrive, Error> {
+        let run = &asked.run;
+        let (used, using) = host.use_objects(run).await?;
+        let request = host.request_of(program, run, &used).await?;
+        let device = StreamDevice::new(host.block.clone().with_priority(run.priority));
+        let number = device.open(program.index, &request, asked.shape).await?;
+        let names = run.files.iter().map(|file| file.name.clone());
+        let objects: Vec<(String, Object)> = names.zip(used.files).collect();
+        let written = objects.iter().zip(&run.files);
+        let written = written.filter(|(_, file)| file.writable);
+        let held: Vec<u32> = written.map(|((_, object), _)| object.id.get()).collect();
+        host.mount.uses.begin_use(&held);
+        drop(using);
+        Ok(InDrive {
+            host: host.clone(),
+            number,
+            collector: asked.shape.collector,
+            objects,
+            held,
+            rest: RefCell::default(),
+            outcome: RefCell::default(),
+            is_closed: Cell::new(false),
+        })
+    }
+
+    pub(super) fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// What became of it, if that is known.
+    pub(super) fn known_outcome(&self) -> Option<Outcome> {
+        self.outcome.borrow().clone()
+    }
+
+    /// As [`super::Streams::read`].
+    pub(super) async fn read(&self, host: &Host, bytes: u64) -> Result<Vec<u8>, Error> {
+        self.check(host).await?;
+        let most = BYTES_PER_COMMAND.min(host.block.bytes_per_command());
+        let mut read = self.rest.take();
+        let mut has_sent_all = false;
+        while (read.len() as u64) < bytes && self.outcome.borrow().is_none() {
+            let left = bytes - read.len() as u64;
+            let asked = left.clamp(RESULT_BYTES_MIN.into(), most) as u32;
+            match host.stream_device().read(self.number, asked).await? {
+                Fetched::Data(data) if data.is_empty() => {
+                    let collector = self.collector.filter(|_| !has_sent_all);
+                    let Some(port) = collector else {
+                        // More is to be written first.
+                        break;
+                    };
+                    // What has been sent last may be on its way.
+                    has_sent_all = !host.collecting.sends(port);
+                    host.sim.sleep(LOOK_AGAIN).await;
+                }
+                Fetched::Data(data) => read.extend(data),
+                Fetched::Over(outcome) => *self.outcome.borrow_mut() = Some(outcome),
+            }
+        }
+        if read.is_empty() {
+            self.check_outcome()?;
+        }
+        if read.len() as u64 > bytes {
+            *self.rest.borrow_mut() = read.split_off(bytes as usize);
+        }
+        Ok(read)
+    }
+
+    /// As [`super::Streams::write`], and [`super::Streams::finish`] at the end.
+    pub(super) async fn write(&self, host: &Host, data: &[u8], end: bool) -> Result<(), Error> {
+        self.check(host).await?;
+        let (device, mut rest) = (host.stream_device(), data);
+        loop {
+            let written = device.write(self.number, rest, end);
+            let (taken, is_over) = written.await?;
+            if is_over {
+                return self.outcome(host).await.map(drop);
+            }
+            if taken == rest.len() {
+                return Ok(());
+            }
+            rest = &rest[taken..];
+            // There is room when some of what was made is here.
+            self.fetch_ahead(host).await?;
+        }
+    }
+
+    /// Fetches what there is, for who reads later.
+    async fn fetch_ahead(&self, host: &Host) -> Result<(), Error> {
+        let most = BYTES_PER_COMMAND.min(host.block.bytes_per_command()) as u32;
+        match host.stream_device().read(self.number, most).await? {
+            Fetched::Data(data) => self.rest.borrow_mut().extend(data),
+            Fetched::Over(outcome) => *self.outcome.borrow_mut() = Some(outcome),
+        }
+        self.check_outcome()
+    }
+
+    /// As [`super::Streams::outcome`].
+    pub(super) async fn outcome(&self, host: &Host) -> Result<Outcome, Error> {
+        self.check_life(host)?;
+        let most = BYTES_PER_COMMAND.min(host.block.bytes_per_command()) as u32;
+        while self.outcome.borrow().is_none() {
+            match host.stream_device().read(self.number, most).await? {
+                Fetched::Data(data) if data.is_empty() => {
+                    let text = "the stream is not over: say first that no more will be written, or detach its collector";
+                    return Err(Error::Task(TaskError::Usage(text.into())));
+                }
+                Fetched::Data(data) => self.rest.borrow_mut().extend(data),
+                Fetched::Over(outcome) => *self.outcome.borrow_mut() = Some(outcome),
+            }
+        }
+        self.check_outcome()?;
+        let outcome = self.outcome.borrow().clone();
+        outcome.ok_or(Error::Pending("the stream has no outcome"))
+    }
+
+    /// As [`super::Streams::close`].
+    pub(super) async fn close(&self, host: &Host) -> Result<(), Error> {
+        if self.is_closed.replace(true) || self.check_life(host).is_err() {
+            return Ok(());
+        }
+        let closed = host.stream_device().close(self.number).await;
+        host.mount.uses.end_use(&self.held);
+        Ok(closed?)
+    }
+
+    /// That what the stream works on is where it was, and it is open; one whose objects are not is closed.
+    async fn check(&self, host: &Host) -> Result<(), Error> {
+        if self.is_closed.get() {
+            return Err(Error::Task(TaskError::Usage("the stream is closed".into())));
+        }
+        self.check_life(host)?;
+        for (name, object) in &self.objects {
+            if host.object_now(name).await?.as_ref() != Some(object) {
+                self.close(host).await?;
+                return Err(Error::StaleStream(name.clone()));
+            }
+        }
+        Ok(())
+    }
+
+    /// That the drive has not lost its power since the stream was opened: another may have its number now.
+    fn check_life(&self, host: &Host) -> Result<(), Error> {
+        match Rc::ptr_eq(&host.driver, &self.host.driver) {
+            true => Ok(()),
+            false => Err(Error::PowerLost),
+        }
+    }
+
+    /// That it has not failed, as far as is known.
+    fn check_outcome(&self) -> Result<(), Error> {
+        match &*self.outcome.borrow() {
+            Some(outcome) if outcome.ended != Ended::Committed => {
+                Err(Error::Stream(Box::new(outcome.clone())))
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -6,19 +6,24 @@ use std::rc::Rc;
 use bitline::inside::{InsideDrive, InsideHost};
 use bitline::{Config, Drive, Host};
 use device::schedule::Origin;
+use device::stream::Collectors;
 use device::tx::{Extent, Isolation, Transaction, Transactions, TxError};
 use sim::Random;
 
 use crate::checker::{Promise, check};
 use crate::history::{Kind, Log, Outcome, Place, Value};
 use crate::random_drive;
+use crate::streams::{self, Collection};
 
 /// Logical pages that transactions and the host share, in extents of these; and those that only the host writes.
-const EXTENTS: [(u32, u32); 3] = [(8, 3), (2, 2), (14, 3)];
-const PAGES: [u32; 8] = [8, 9, 10, 2, 3, 14, 15, 16];
+const EXTENTS: [(u32, u32); 4] = [(8, 3), (2, 2), (14, 3), COLLECTED];
+pub(crate) const PAGES: [u32; 11] = [8, 9, 10, 2, 3, 14, 15, 16, 17, 18, 19];
+/// Those of them that the host does not write, but a collector does.
+pub(crate) const COLLECTED: (u32, u32) = (17, 3);
+const HOSTS: usize = PAGES.len() - COLLECTED.1 as usize;
 const OTHERS: std::ops::Range<u32> = 20..120;
 /// Parts of a page that have values of their own.
-const QUARTERS: u32 = 4;
+pub(crate) const QUARTERS: u32 = 4;
 /// Histories of a drive, one after the other.
 pub const ROUNDS: u32 = 10;
 
@@ -34,6 +39,8 @@ pub struct Tally {
     pub host: u64,
     pub collected: u64,
     pub given_up: u64,
+    pub streams: u64,
+    pub collections: u64,
 }
 
 impl std::ops::AddAssign for Tally {
@@ -47,6 +54,8 @@ impl std::ops::AddAssign for Tally {
         self.host += other.host;
         self.collected += other.collected;
         self.given_up += other.given_up;
+        self.streams += other.streams;
+        self.collections += other.collections;
     }
 }
 
@@ -79,6 +88,8 @@ pub fn config(seed: u64, random: &mut Random) -> Config {
         ),
         ("tx.read_ranges", (1 + random.below(4)).to_string()),
         ("tx.transactions_max", "4".to_owned()),
+        ("collector.position_bytes", "1".to_owned()),
+        ("collector.position_us", (1 + random.below(300)).to_string()),
         ("tx.undone_max", (1 + random.below(8)).to_string()),
     ];
     config
@@ -88,16 +99,17 @@ pub fn config(seed: u64, random: &mut Random) -> Config {
 
 /// What everybody needs.
 #[derive(Clone)]
-struct Scene {
-    log: Log,
-    host: Host,
-    tx: Rc<Transactions>,
-    page_bytes: u32,
-    isolation: Isolation,
+pub(crate) struct Scene {
+    pub(crate) log: Log,
+    pub(crate) host: Host,
+    pub(crate) tx: Rc<Transactions>,
+    pub(crate) collectors: Rc<Collectors>,
+    pub(crate) page_bytes: u32,
+    pub(crate) isolation: Isolation,
 }
 
 /// The bytes of a quarter with a value.
-fn content(value: Value, bytes: usize) -> Vec<u8> {
+pub(crate) fn content(value: Value, bytes: usize) -> Vec<u8> {
     value
         .to_le_bytes()
         .into_iter()
@@ -116,12 +128,12 @@ fn value_of(content: &[u8]) -> Option<Value> {
 }
 
 impl Scene {
-    fn quarter(&self) -> u32 {
+    pub(crate) fn quarter(&self) -> u32 {
         self.page_bytes / QUARTERS
     }
 
     /// Tells what somebody saw of quarters.
-    fn saw(&self, node: usize, first: Place, content: &[u8]) {
+    pub(crate) fn saw(&self, node: usize, first: Place, content: &[u8]) {
         let quarters = content.chunks_exact(self.quarter() as usize);
         for (number, quarter) in (first.1..).zip(quarters) {
             let page = PAGES.iter().position(|page| *page == first.0).unwrap_or(0);
@@ -245,12 +257,14 @@ impl Scene {
                 block.write(self.lba(page), &bytes).await.ok();
                 continue;
             }
-            let page = PAGES[random.below(PAGES.len() as u64) as usize];
+            let reads = random.below(4) < u64::from(reads);
+            let pages = if reads { PAGES.len() } else { HOSTS };
+            let page = PAGES[random.below(pages as u64) as usize];
             let node = self.log.begin(Kind::Host);
             self.log.with(node, |node| {
                 (node.began.1, node.ended.0) = (u64::MAX, node.began.0)
             });
-            let done = if random.below(4) < u64::from(reads) {
+            let done = if reads {
                 let blocks = u64::from(self.page_bytes / block.block_bytes());
                 match block.read(self.lba(page), blocks).await {
                     Ok(bytes) => {
@@ -308,6 +322,7 @@ impl Life {
             log: log.clone(),
             host: self.drive.host().expect("power"),
             tx: device.tx.clone(),
+            collectors: device.collectors.clone(),
             page_bytes: device.ftl.unit().bytes(),
             isolation,
         }
@@ -340,9 +355,36 @@ impl Life {
         // One client writes, so that its writes come one after the other; the other one reads.
         sim.spawn_detached(scene.clone().serve(own("writer"), 1));
         sim.spawn_detached(scene.clone().serve(own("reader"), 4));
+        let beside = own("streams").chance(0.4);
+        let collection = beside.then(|| Collection::new(&scene));
+        if let Some(collection) = &collection {
+            let (mut random, scene) = (own("streams and collectors"), scene.clone());
+            let loaded = self
+                .drive
+                .run(streams::load)
+                .map_err(|error| error.to_string())?;
+            let program = loaded.map_err(|error| error.to_string())?;
+            for _ in 0..1 + random.below(2) {
+                let read = streams::read(scene.clone(), program);
+                sim.spawn_detached(read);
+            }
+            if cut.is_none() {
+                // What it has read is told with its outcome, which a power cut may keep back.
+                let random = Random::named(random.below(u64::MAX), "writer");
+                sim.spawn_detached(streams::write(scene, program, random));
+            }
+            sim.spawn_detached(collection.clone().send(random));
+            self.tally.streams += 1 + u64::from(cut.is_none());
+            self.tally.collections += 1;
+        }
         drop(scene);
         let over = self.live(cut)?;
-        self.drive_on(&log, over)?;
+        self.drive_on(over)?;
+        if let (Some(collection), false) = (&collection, over) {
+            // What the drive tells of outlives the power.
+            collection.told(&self.drive.device().expect("power").collectors);
+        }
+        self.read_all(&log)?;
         let history = log.take();
         self.count(&history.nodes);
         let told = |wrong| {
@@ -372,8 +414,8 @@ impl Life {
         Ok(false)
     }
 
-    /// Cuts the power unless everything was over, and reads all that there is.
-    fn drive_on(&mut self, log: &Log, over: bool) -> Result<(), String> {
+    /// Cuts the power unless everything was over.
+    fn drive_on(&mut self, over: bool) -> Result<(), String> {
         let counts = self.drive.device().expect("power").ftl.counts();
         self.tally.collected += counts.gc_blocks;
         self.tally.given_up += counts.snapshots_given_up;
@@ -382,6 +424,11 @@ impl Life {
             self.drive.power_cut().map_err(|error| error.to_string())?;
             self.drive.power_up().map_err(|error| error.to_string())?;
         }
+        Ok(())
+    }
+
+    /// Reads all that there is, while nothing else happens.
+    fn read_all(&mut self, log: &Log) -> Result<(), String> {
         let scene = self.scene(log, Isolation::Snapshot);
         let node = log.begin(Kind::Everything);
         log.with(node, |node| node.began.1 = log.tick());

@@ -15,6 +15,7 @@ mod life;
 mod planted;
 #[path = "../simulation/random_drive.rs"]
 mod random_drive;
+mod streams;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -66,6 +67,7 @@ fn ten_thousand_histories_are_under_snapshot_isolation() {
         all.collected > SEEDS && all.given_up > SEEDS / 20,
         "{all:?}"
     );
+    assert!(all.streams > SEEDS && all.collections > SEEDS, "{all:?}");
 }
 
 #[test]

@@ -9,7 +9,8 @@ const SEEDS: u64 = 300;
 
 #[test]
 fn every_planted_bug_is_caught() {
-    for bug in Bug::OF_TRANSACTIONS {
+    let bugs = Bug::OF_TRANSACTIONS.into_iter().chain(Bug::OF_STREAMS);
+    for bug in bugs {
         let planted = plant(bug);
         let caught = (0..SEEDS).find_map(|seed| {
             let outcome = std::panic::catch_unwind(|| live(seed));

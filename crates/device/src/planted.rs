@@ -77,6 +77,10 @@ pub enum Bug {
     TransactionForgetsTheRest,
     /// Garbage collection leaves behind what only a transaction sees.
     CollectionForgetsVersions,
+    /// A stream leaves out the second half of what it writes to its file at a time.
+    StreamLosesAHalf,
+    /// The journal is told of a page more than a collector has on flash.
+    CollectorTellsTooMuch,
 }
 
 impl Bug {
@@ -123,6 +127,9 @@ impl Bug {
         Bug::TransactionForgetsTheRest,
         Bug::CollectionForgetsVersions,
     ];
+
+    /// Those that break streams and collectors.
+    pub const OF_STREAMS: [Bug; 2] = [Bug::StreamLosesAHalf, Bug::CollectorTellsTooMuch];
 
     /// Those that spoil the layout of placed pages.
     pub const OF_LAYOUT: [Bug; 2] = [Bug::CollectionForgetsStrings, Bug::RecoveryOpensNewStrings];

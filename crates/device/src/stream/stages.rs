@@ -10,6 +10,7 @@ use sim::{JoinHandle, Sim};
 
 use super::element::Element;
 use super::pipeline::{Pipeline, whole};
+use crate::planted::{Bug, is_planted};
 use crate::programs::{failed, told};
 use crate::schedule::Origin;
 use crate::task::{self, Data, Files, Limits, Program, Tasks};
@@ -313,7 +314,11 @@ impl Stages {
         };
         let pipeline = &self.pipeline;
         pipeline.give_out(self.origin.requester(), bytes).await;
-        let written = self.transaction.write(file, offset, bytes, known).await;
+        let (count, known) = match is_planted(Bug::StreamLosesAHalf) {
+            true => (bytes / 2, known.map(|known| &known[..bytes as usize / 2])),
+            false => (bytes, known),
+        };
+        let written = self.transaction.write(file, offset, count, known).await;
         pipeline.output.release(bytes.into());
         pipeline.notes.written(begun, bytes);
         if let Err(error) = written {

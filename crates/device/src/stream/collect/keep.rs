@@ -7,6 +7,7 @@ use sim::Span;
 use super::Collectors;
 use super::collection::Collection;
 use super::position::{self, Position};
+use crate::planted::{Bug, is_planted};
 
 impl Collectors {
     /// Bytes of a collection are on flash: keeps that it has come further, if it has come far enough.
@@ -66,7 +67,11 @@ impl Collectors {
         let open = self.open.borrow();
         open.values()
             .filter(|collection| collection.written.get() > collection.durable.get())
-            .map(|collection| (collection.clone(), collection.written.get()))
+            .map(|collection| {
+                let untrue = u64::from(is_planted(Bug::CollectorTellsTooMuch));
+                let told = collection.written.get() + untrue * u64::from(self.page_bytes);
+                (collection.clone(), told)
+            })
             .collect()
     }
 }

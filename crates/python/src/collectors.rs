@@ -10,7 +10,7 @@ use bitline::{Attach, Collector, Error, Handed, HandedOver, Pace, Timing, Wiring
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 
-use crate::drive::{Drive, check_size};
+use crate::drive::Drive;
 use crate::error::usage;
 
 thread_local! {
@@ -57,7 +57,6 @@ impl Collectors {
 
     /// Sets aside an object.
     fn allocate(&self, name: &str, size: u64) -> PyResult<()> {
-        check_size(size)?;
         self.with(|collectors| collectors.allocate(name, size))
     }
 

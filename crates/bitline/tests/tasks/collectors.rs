@@ -12,17 +12,17 @@ use crate::streams::{echo, load};
 use crate::{cut, drive_status};
 
 /// Each byte tells where it is.
-fn byte(at: u64) -> u8 {
+pub(crate) fn byte(at: u64) -> u8 {
     (at.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8
 }
 
-fn bytes(begin: u64, count: u64) -> Vec<u8> {
+pub(crate) fn bytes(begin: u64, count: u64) -> Vec<u8> {
     (begin..begin + count).map(byte).collect()
 }
 
 /// So many bytes that tell where they are, in packets of given lengths, one after the other, each interval the same.
-struct Counting {
-    at: u64,
+pub(crate) struct Counting {
+    pub(crate) at: u64,
     end: u64,
     lengths: Vec<u64>,
     number: usize,
@@ -30,7 +30,7 @@ struct Counting {
 }
 
 impl Counting {
-    fn new(lengths: &[u64], bytes: u64, interval: Span) -> Counting {
+    pub(crate) fn new(lengths: &[u64], bytes: u64, interval: Span) -> Counting {
         Counting {
             at: 0,
             end: bytes,
@@ -59,31 +59,31 @@ impl Source for Counting {
 }
 
 /// Fast enough never to be waited for.
-const FAST: Wiring = Wiring {
+pub(crate) const FAST: Wiring = Wiring {
     bytes_per_second: 1_250_000_000,
     packet_bytes: 1500,
     overhead_bytes: 0,
 };
 
 /// A drive with room for some.
-fn drive(changes: &[(&str, &str)]) -> Drive {
+pub(crate) fn drive(changes: &[(&str, &str)]) -> Drive {
     crate::drive(&[changes, &[("nand.geometry.blocks_per_plane", "400")]].concat())
 }
 
-fn wait(drive: &mut Drive, span: Span) {
+pub(crate) fn wait(drive: &mut Drive, span: Span) {
     let slept = drive.run(|host| async move { host.sim().sleep(span).await });
     slept.expect("power");
 }
 
-fn attach(drive: &mut Drive, asked: &Attach) -> Collector {
+pub(crate) fn attach(drive: &mut Drive, asked: &Attach) -> Collector {
     drive.collectors().attach(asked).expect("it is attached")
 }
 
-fn status(drive: &mut Drive, collector: &Collector) -> CollectorRecord {
+pub(crate) fn status(drive: &mut Drive, collector: &Collector) -> CollectorRecord {
     drive.collectors().status(collector).expect("it is known")
 }
 
-fn allocate(drive: &mut Drive, name: &str, bytes: u64) {
+pub(crate) fn allocate(drive: &mut Drive, name: &str, bytes: u64) {
     drive.collectors().allocate(name, bytes).expect("room");
 }
 
@@ -266,81 +266,6 @@ fn collectors_that_send_too_much_have_what_flash_takes_in_equal_shares() {
     assert!((0.9 * most..most).contains(&rate), "{rate} of {most}");
 }
 
-/// At each of many instants the power goes: what is told then is there, and it is what was sent first.
-#[test]
-fn a_power_cut_leaves_the_beginning_of_what_was_sent() {
-    let (mut told_before, mut kept_most) = (0, 0);
-    for instant in 1..=60 {
-        let mut drive = drive(&[("collector.position_bytes", "16384")]);
-        allocate(&mut drive, "frames", 1 << 20);
-        let collector = attach(&mut drive, &Attach::to(0, "frames").wired(FAST));
-        let source = Counting::new(&[1500, 900], 400_000, Span::from_us(60));
-        drive.collectors().send(&collector, source).expect("power");
-        let span = Span::from_us(277 * instant);
-        wait(&mut drive, span);
-        let acknowledged = drive.inside_position(0);
-        cut(&mut drive);
-        let records = drive.collectors().list().expect("power");
-        assert_eq!(records.len(), 1, "it is known");
-        let record = records[0];
-        assert_eq!(record.state, CollectorState::Over.code());
-        let kept = record.bytes.get();
-        assert!(kept >= acknowledged, "{kept} of {acknowledged}");
-        let stored = drive
-            .volume()
-            .read_at("frames", 0, kept)
-            .expect("it is there");
-        assert!(
-            stored == bytes(0, kept),
-            "instant {instant}: {kept} bytes are not what was sent first"
-        );
-        told_before += u32::from(acknowledged > 0);
-        kept_most = kept_most.max(kept);
-        // It goes on where it was, or it is over.
-        if instant % 2 == 0 {
-            let again = Attach::to(0, "frames").wired(FAST).going_on();
-            let collector = attach(&mut drive, &again);
-            let mut rest = Counting::new(&[4000], kept + 50_000, Span::from_us(60));
-            rest.at = kept;
-            drive.collectors().send(&collector, rest).expect("power");
-            drive.collectors().run(&collector).expect("power");
-            assert_eq!(
-                drive.collectors().detach(collector).expect("it ends"),
-                kept + 50_000
-            );
-            let stored = drive.volume().read("frames").expect("it is there");
-            assert!(stored == bytes(0, kept + 50_000), "instant {instant}");
-        } else {
-            assert_eq!(drive.collectors().settle(0).expect("it has ended"), kept);
-            let object = drive.volume().get("frames").expect("power").expect("there");
-            assert_eq!(object.content.bytes(), kept);
-        }
-        assert!(drive.collectors().list().expect("power").is_empty());
-    }
-    assert!(
-        told_before > 20 && kept_most > 100_000,
-        "{told_before} {kept_most}"
-    );
-}
-
-trait Position {
-    /// Bytes of which the drive would tell now that they are there for good.
-    fn inside_position(&self, port: u32) -> u64;
-}
-
-impl Position for Drive {
-    fn inside_position(&self, port: u32) -> u64 {
-        let device = self.device().expect("power");
-        let records = device
-            .collectors
-            .list(bitline::inside::nvme::NamespaceId::new(1));
-        let mut records = records.iter();
-        let record = records.find(|record| record.port.get() == port);
-        record.map_or(0, |record| record.bytes.get())
-    }
-}
-
-/// A source that is faster than flash, by each policy; what is kept, held against a few lines.
 #[test]
 fn who_finds_no_room_waits_or_is_dropped_and_counted() {
     for policy in Policy::ALL {

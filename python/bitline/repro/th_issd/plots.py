@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from bitline.extras import needed_for
-from bitline.figures import BLACK, WIDTH, drawing, dress, legend, look
+from bitline.figures import BLACK, WIDTH, drawing, dress, legend, log_ticks, look
 from bitline.repro.marks import PUBLISHED_MARK
 from bitline.repro.th_issd import edge
 from bitline.repro.th_issd.edge import Recording
@@ -17,6 +17,7 @@ from bitline.repro.th_issd.workloads import WORKLOADS
 with needed_for("figures"):
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
+    from matplotlib.ticker import NullLocator
 
 #: Published values by key.
 Known = Mapping[str, float]
@@ -110,8 +111,9 @@ def _by_batch(
             below.set(xlabel="Batch", xscale="log")
             for axes in (above, below):
                 axes.set_xticks(batches, [str(batch) for batch in batches])
-                axes.minorticks_off()
+                axes.xaxis.set_minor_locator(NullLocator())
                 dress(axes)
+            log_ticks(above.yaxis)
         panels[0][0].set_ylabel(label)
         panels[1][0].set_ylabel(f"{systems[0]} over others")
         handles = [Line2D([], [], **look(place).curve(), label=name) for place, name in enumerate(systems)]
@@ -142,10 +144,10 @@ def intensities(path: Path, points: Sequence[Point], said: Mapping[str, Known], 
             for place, system in enumerate((BASELINE, SERIAL)):
                 of = [one for one in points if (one.experiment, one.system) == (experiment, system)]
                 _curve(axes, of, place)
-            for name, ratio in said.get(experiment, {}).items():
+            left = min(one.macs_per_byte for one in points if one.experiment == experiment)
+            for ratio, names in _close_together(said.get(experiment, {})).items():
                 axes.axhline(ratio, color=BLACK, linestyle=":", linewidth=1)
-                left = min(one.macs_per_byte for one in points if one.experiment == experiment)
-                axes.annotate(name, (left, ratio), (0, 2), textcoords="offset points", fontsize=6)
+                axes.annotate(names, (left, ratio), (0, 2), textcoords="offset points", fontsize=6)
             axes.axhline(1, color=BLACK, linewidth=0.8)
             axes.set(title=titles[experiment], xlabel="Multiply-adds a byte", xscale="log")
             dress(axes)
@@ -155,6 +157,18 @@ def intensities(path: Path, points: Sequence[Point], said: Mapping[str, Known], 
         ]
         handles.append(Line2D([], [], color=BLACK, linestyle=":", label="published"))
         legend(figure, handles)
+
+
+def _close_together(said: Known) -> dict[float, str]:
+    """Published ratios with the names of those that are no more than a line's width apart."""
+    found: dict[float, str] = {}
+    for name, ratio in sorted(said.items(), key=lambda item: item[1]):
+        near = next((other for other in found if ratio - other < 0.05), None)
+        if near is None:
+            found[ratio] = name
+        else:
+            found[near] += f", {name.lower()}"
+    return found
 
 
 def _curve(axes: Axes, points: Iterable[Point], place: int) -> None:

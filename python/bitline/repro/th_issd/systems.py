@@ -20,9 +20,9 @@ WIRE = Wire(12_500_000_000, 9000, 38)
 #: The platforms of 4.1.1 and 4.2.1.
 INFORMATION_RETRIEVAL, EDGE = "th-issd", "th-issd-edge"
 
-#: Room for the weights of the largest network in 1 GB of DRAM, of which the mapping table has half: no lookups,
-#: and fewer page buffers. Streams have buffers of 4 MiB each, for pieces as large as pictures. Ports take what
-#: 100 Gigabit Ethernet brings, so that what is measured is what stands behind them.
+#: Room for the weights of the largest network in 1 GB of DRAM, of which the mapping table has half: no
+#: lookups, and fewer page buffers. Streams have buffers of 4 MiB each, for pieces as large as pictures.
+#: Ports take what 100 Gigabit Ethernet brings, so that what is measured is what stands behind them.
 _SETTINGS: Mapping[str, Setting] = MappingProxyType(
     {
         "task.memory_bytes": 128 << 20,

@@ -62,12 +62,12 @@ def test_what_a_scan_finds_is_nearest(where: str, rows: int, count: int, element
 @compiles
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_features_take_what_their_operations_do(system: str) -> None:
-    """Each layer multiplies at 135e9 a second (th-issd.toml), and is narrowed at 9.6e9."""
+    """Each layer multiplies at 135e9 a second; its sums are narrowed at 4.8e9 bytes a second (th-issd.toml)."""
     workload = WORKLOADS["remote-sensing"]
     (built,) = queries.built(workloads=["remote-sensing"], systems=[system], items=12)
     results = workload.vectors * 768
-    each_ns = workload.layers * (results * 768 / 135 + results / 9.6 + 2 * 2_000)
-    assert built.ns / (12 * each_ns) == pytest.approx(1, abs=0.15)
+    each_ns = workload.layers * (results * 768 / 135 + 5 * results / 4.8 + 2 * 2_000)
+    assert built.ns / (12 * each_ns) == pytest.approx(1, abs=0.03)
 
 
 @compiles
@@ -100,7 +100,7 @@ def test_frames_and_labels_take_the_time_of_the_slowest_part(system: edge.System
 def test_who_forwards_less_is_faster() -> None:
     found = {system: edge.recorded(system, WORKLOADS["object-detection"], 2, 8)[1] for system in edge.SYSTEMS}
     assert found[edge.OURS] > found[edge.FORWARDED] > 0.95 * found[edge.BASELINE]
-    assert found[edge.BASELINE] >= found[edge.SERIAL]
+    assert found[edge.BASELINE] > 0.95 * found[edge.SERIAL]
 
 
 @compiles

@@ -1,7 +1,7 @@
 //! Collectors: what they send is on flash in order and without holes, whatever becomes of the power; who is dropped is counted.
 
 use bitline::inside::InsideDrive;
-use bitline::inside::nvme::collector::{CollectorRecord, CollectorState, Policy};
+use bitline::inside::nvme::collector::{CollectorRecord, Policy};
 use bitline::{
     Attach, Collector, Content, Drive, Ended, Error, Pace, Packet, Source, StreamRun, TaskRun,
     Wiring,
@@ -9,7 +9,7 @@ use bitline::{
 use sim::Span;
 
 use crate::streams::{echo, load};
-use crate::{cut, drive_status};
+use crate::drive_status;
 
 /// Each byte tells where it is.
 pub(crate) fn byte(at: u64) -> u8 {

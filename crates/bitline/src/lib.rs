@@ -100,7 +100,7 @@ pub use device::ftl::{
 pub use device::region::HandleError;
 pub use device::schedule::{Fault, FlashCounts};
 pub use device::search::{ExpectedMatches, SearchCounts};
-pub use device::stream::StreamCounts;
+pub use device::stream::{CollectorCounts, StreamCounts};
 pub use device::task::CycleCosts;
 pub use device::tx::TxCounts;
 pub use host::bits::Checked;

@@ -17,7 +17,7 @@ pub struct CardConfig {
     /// Bytes of output that wait in the host's memory for who reads them, at most: the stream stands still then.
     pub output_bytes: u64,
     /// Its link.
-    pub link: LinkConfig,
+    pub(crate) link: LinkConfig,
 }
 
 /// A card that collectors are connected to instead of the drive, to compare with (TH-iSSD, Figure 2): what they send comes into the
@@ -33,7 +33,7 @@ pub struct ReceiverConfig {
     /// Writes of each collector that are under way at a time.
     pub writes: u32,
     /// Its link.
-    pub link: LinkConfig,
+    pub(crate) link: LinkConfig,
 }
 
 impl CardConfig {

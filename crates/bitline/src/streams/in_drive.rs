@@ -10,9 +10,11 @@ use nvme::task::{Ended, Outcome, RESULT_BYTES_MIN};
 use sim::Span;
 
 use super::StreamRun;
-use super::operations::BYTES_PER_COMMAND;
 use crate::error::Error;
 use crate::host_end::{Host, Program};
+
+/// The most bytes that are asked for with one command.
+pub(super) const BYTES_PER_COMMAND: u64 = 1 << 20;
 
 /// How long until a stream is looked at again of which a collector has sent too little.
 const LOOK_AGAIN: Span = Span::from_us(100);

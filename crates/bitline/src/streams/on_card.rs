@@ -15,7 +15,7 @@ use sim::resource::Broadcast;
 use sim::{JoinHandle, Time};
 
 use super::StreamRun;
-use super::operations::BYTES_PER_COMMAND;
+use super::in_drive::BYTES_PER_COMMAND;
 use crate::driver::Queue;
 use crate::error::Error;
 use crate::host_end::Host;

@@ -12,9 +12,6 @@ use crate::driver::Queue;
 use crate::error::Error;
 use crate::host_end::{Host, Program};
 
-/// The most bytes that are asked for with one command.
-pub(super) const BYTES_PER_COMMAND: u64 = 1 << 20;
-
 /// A stream that is open. Dropping the last copy of it closes it, as soon as time passes.
 #[derive(Clone)]
 pub struct Stream(Place);

@@ -8,8 +8,8 @@ use bitline::{
 };
 use sim::Span;
 
-use crate::streams::{echo, load};
 use crate::drive_status;
+use crate::streams::{echo, load};
 
 /// Each byte tells where it is.
 pub(crate) fn byte(at: u64) -> u8 {

@@ -14,6 +14,7 @@ mod reads;
 mod transaction;
 mod write;
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use media::dram::{Dram, Toward};
@@ -121,6 +122,8 @@ pub struct Transactions {
     cache: Rc<Cache>,
     buffers: Rc<Buffers>,
     cores: Rc<Cores>,
+    /// Those open that are none, and do not end by themselves.
+    beside: Cell<u32>,
     dram: Rc<Dram>,
     /// Of the DRAM, where entries and gathered pages lie.
     partition: Partition,
@@ -143,6 +146,7 @@ impl Transactions {
             cache,
             buffers: backend.buffers.clone(),
             cores: backend.cores.clone(),
+            beside: Cell::new(0),
             dram: backend.dram.clone(),
             partition: backend.dram_map.tx,
             counts: std::cell::Cell::default(),
@@ -173,12 +177,14 @@ impl Transactions {
         isolation: Isolation,
         origin: Origin,
     ) -> Result<Rc<Transaction>, TxError> {
+        let is_full =
+            || self.ftl.open_snapshots() - self.beside.get() >= self.config.transactions_max;
         loop {
-            while self.ftl.open_snapshots() >= self.config.transactions_max {
+            while is_full() {
                 self.ftl.version_ended().await;
             }
             self.ftl.settle_undone().await?;
-            if self.ftl.open_snapshots() < self.config.transactions_max {
+            if !is_full() {
                 break;
             }
         }
@@ -186,6 +192,26 @@ impl Transactions {
             self.count(|counts| counts.begun += 1);
         }
         let transaction = Transaction::new(self.clone(), files, isolation, origin);
+        self.opened(transaction).await
+    }
+
+    /// Opens files for what goes on as long as somebody wants it to, a collector: its writes count at once, it is no transaction, and
+    /// none waits for its end.
+    ///
+    /// # Errors
+    /// What the cache has of the files and flash does not take.
+    pub async fn open_beside(
+        self: &Rc<Transactions>,
+        files: Vec<File>,
+        origin: Origin,
+    ) -> Result<Rc<Transaction>, TxError> {
+        self.beside.set(self.beside.get() + 1);
+        let mut transaction = Transaction::new(self.clone(), files, Isolation::File, origin);
+        transaction.is_beside = true;
+        self.opened(transaction).await
+    }
+
+    async fn opened(&self, transaction: Transaction) -> Result<Rc<Transaction>, TxError> {
         // What the cache has of a page that flash misses something of goes there as one with what is written meanwhile.
         while self.cache.has_unsaved_of(transaction.pages()) {
             for pages in transaction.pages() {

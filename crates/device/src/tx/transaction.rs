@@ -54,6 +54,8 @@ pub struct Transaction {
     pages: Vec<Range<u32>>,
     isolation: Isolation,
     pub(super) origin: Origin,
+    /// It is none, and does not count among those that are.
+    pub(super) is_beside: bool,
     /// Names it to the translation layer; none once it is over.
     id: Cell<Option<SnapshotId>>,
     /// An operation failed: it cannot commit.
@@ -91,6 +93,7 @@ impl Transaction {
             pages,
             isolation,
             origin,
+            is_beside: false,
             id: Cell::new(Some(id)),
             failed: Cell::new(false),
             conflicted: Cell::new(false),
@@ -254,6 +257,9 @@ impl Transaction {
     fn end(&self) {
         self.images.borrow_mut().clear();
         if let Some(id) = self.id.take() {
+            if self.is_beside {
+                self.owner.beside.set(self.owner.beside.get() - 1);
+            }
             self.owner.ftl.end_snapshot(id);
         }
     }

@@ -41,7 +41,7 @@ use crate::part::Part;
 use crate::port::{Switch, Wire, Wiring};
 use crate::schedule::Origin;
 use crate::task::Data;
-use crate::tx::{File, Isolation, Transactions};
+use crate::tx::{File, Transactions};
 
 /// What names a collection: its namespace, and the port from which it comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -297,10 +297,7 @@ impl Collectors {
         file: File,
         origin: Origin,
     ) -> Result<Rc<crate::tx::Transaction>, Status> {
-        let begun = self
-            .transactions
-            .begin(vec![file], Isolation::File, origin)
-            .await;
+        let begun = self.transactions.open_beside(vec![file], origin).await;
         begun.map_err(|_| Status::CAPACITY_EXCEEDED)
     }
 

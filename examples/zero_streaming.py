@@ -26,9 +26,7 @@ with bitline.open("th-issd", data="memory", set={"nand.geometry.blocks_per_plane
     before = drive.statistics
     recordings.record(cameras, rate=30 * 256)
     sent = drive.statistics.since(before)
-    print(
-        f"{sent.collectors.bytes} recorded in {sent.elapsed}; {sent.link_down_bytes} over the link, no frame in it"
-    )
+    print(f"{sent.collectors.bytes} recorded in {sent.elapsed}; {sent.link_down_bytes} over the link")
     for step in recordings.query(7):
         print(f"{step.scored:5} of {step.frames} frames scored, the best {step.best[0].score}: {step.time}")
     every = [

@@ -1,5 +1,6 @@
 """Collectors: what is sent to a port of the drive is in an object, or in a task."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -135,3 +136,37 @@ def test_what_cannot_be_collected_is_refused(drive: bitline.Drive) -> None:
             camera.send([1])  # type: ignore[list-item]
     with pytest.raises(UsageError, match="no collection has ended"):
         drive.collectors.settle(0)
+
+
+@compiles
+def test_a_trace_shows_port_switch_elements_and_dies_at_work_at_once(tmp_path: Path) -> None:
+    source = Path(__file__).parents[2] / "examples" / "streams" / "bright.c"
+    task = compile_task([source], tmp_path / "bright.wasm").path
+    pictures = [bytes(range(256)) * 400] * 10
+    with bitline.open("th-issd", data="memory", set={"nand.geometry.blocks_per_plane": 64}) as drive:
+        drive.collectors.allocate("video", 2 << 20)
+        with drive.trace(tmp_path / "trace.json"):
+            with drive.collectors.attach(0, "video", source=pictures, rate=200e6) as camera:
+                stream = drive.streams.open(camera, task=task, params=bytes([100]), piece_size=102_400)
+                camera.run()
+            stream.read()
+            stream.close()
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    groups = {one["pid"]: one["args"]["name"] for one in events if one["name"] == "process_name"}
+    lines = {(one["pid"], one["tid"]): one["args"]["name"] for one in events if one["name"] == "thread_name"}
+    at_work: dict[str, list[tuple[float, float]]] = {}
+    for one in events:
+        if one["ph"] == "X":
+            line = lines[one["pid"], one["tid"]].split()[0]
+            name = f"{groups[one['pid']]}: {line}"
+            at_work.setdefault(name, []).append((one["ts"], one["ts"] + one["dur"]))
+    parts = ["collectors: port", "streams: element", "dies: die", "channels: channel", "dram: channel"]
+    instants = [begin for begin, _ in at_work["collectors: port"]]
+
+    def is_at_work(part: str, instant: float) -> bool:
+        return any(begin <= instant <= end for begin, end in at_work[part])
+
+    assert any(all(is_at_work(part, instant) for part in parts[:3]) for instant in instants)
+    assert set(parts) <= set(at_work)
+    held = [one for one in events if one["ph"] == "C" and "switch" in one["name"]]
+    assert max(next(iter(one["args"].values())) for one in held) > 0

@@ -62,7 +62,7 @@ def test_what_a_scan_finds_is_nearest(where: str, rows: int, count: int, element
 @compiles
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_features_take_what_their_operations_do(system: str) -> None:
-    """Each layer multiplies at 135e9 a second; its sums are narrowed at 4.8e9 bytes a second (th-issd.toml)."""
+    """Each layer multiplies at 135e9 a second; its sums are narrowed at 4.8e9 bytes a second (the preset)."""
     workload = WORKLOADS["remote-sensing"]
     (built,) = queries.built(workloads=["remote-sensing"], systems=[system], items=12)
     results = workload.vectors * 768

@@ -255,7 +255,7 @@ class Tasks:
     ) -> Pending:
         """As `run_on_host`, which goes on."""
 
-_Record = tuple[int, str, int, int, int, builtins.list[int], builtins.list[int], builtins.list[int], int]
+_Record = tuple[int, str, int, int, int, builtins.list[int], builtins.list[int], builtins.list[int], int, int]
 
 @final
 class Collectors:

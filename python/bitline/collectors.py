@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 Policy = Literal["stall", "drop newest", "drop oldest"]
 POLICIES = ("stall", "drop newest", "drop oldest")
 
+#: Seconds between packets, or for which none are sent, at most: a day.
+INTERVAL_MAX = 86_400
+
 #: Bytes of packets that are handed to the drive before time passes.
 AHEAD_BYTES = 16 << 20
 
@@ -73,6 +76,8 @@ class Collected:
     """Packets dropped after they had waited, for want of room for newer ones."""
     dropped_oldest_size: Size
     """Bytes of these."""
+    lost: Size
+    """Bytes taken in for which its object had no room when it ended."""
     stalled: Duration
     """How long packets were held back on their wire."""
 
@@ -80,15 +85,18 @@ class Collected:
 class Collector:
     """A collector that is attached. It is detached when a `with` statement ends."""
 
-    def __init__(self, native: "NativeCollectors", handle: int, port: int, source: Iterator[bytes]) -> None:
+    def __init__(
+        self, native: "NativeCollectors", handle: int, port: int, source: Iterator[bytes], rate: float
+    ) -> None:
         self._native = native
         self._handle = handle
         self._port = port
         self._source = source
-        self._size: Size | None = None
+        self._rate = rate
+        self._ended: Collected | None = None
 
     def __repr__(self) -> str:
-        return f"<Collector at port {self._port}{'' if self._size is None else ', detached'}>"
+        return f"<Collector at port {self._port}{'' if self._ended is None else ', detached'}>"
 
     def __enter__(self) -> Self:
         return self
@@ -111,14 +119,21 @@ class Collector:
         for packet in packets:
             if not isinstance(packet, bytes | bytearray | memoryview):
                 raise TypeError(f"a collector sends bytes, not {type(packet).__name__}")
+            _check_interval(len(packet), self._rate)
             self._native.push(self._handle, bytes(packet))
         self._native.send(self._handle)
 
     def run(self, packets: int | None = None) -> None:
         """Let time pass until everything is sent that its source has.
 
+        What streams make of it meanwhile is fetched, so that they go on, and kept for who reads it later.
+
         Args:
             packets: Packets of its source to send, at most; all of them, without.
+
+        Raises:
+            UsageError: Packets are held back for ever, as the object is full and does not grow; the collector
+                is detached, or the power was cut.
         """
         left = self._source if packets is None else islice(self._source, packets)
         while ahead := _ahead(left):
@@ -127,20 +142,23 @@ class Collector:
         self._native.run(self._handle)
 
     def status(self) -> Collected:
-        """What the drive tells of it."""
-        return _collected(self._native.status(self._handle))
+        """What the drive tells of it; of one that is detached, what it told at the end."""
+        return self._ended or _collected(self._native.status(self._handle))
 
     def detach(self) -> Size:
         """End the collection: its object has what was collected, for good, and no more bytes; how many.
 
-        What its source has not sent by then is not sent.
+        What its source has not sent by then is not sent. What the object had no room for is
+        `status().lost` then. What fails can be tried again.
 
         Raises:
+            UsageError: A stream of a card has the object open, and needs it as it is; the power was cut, of
+                a collector at the host.
             NvmeError: Internal Error, if what came could not be written.
         """
-        if self._size is None:
-            self._size = Size(self._native.detach(self._handle))
-        return self._size
+        if self._ended is None:
+            self._ended = _collected(self._native.detach(self._handle))
+        return self._ended.size
 
 
 def _ahead(packets: Iterator[bytes]) -> list[bytes]:
@@ -154,8 +172,8 @@ def _ahead(packets: Iterator[bytes]) -> list[bytes]:
     return ahead
 
 
-def _collected(row: "tuple[int, str, int, int, int, list[int], list[int], list[int], int]") -> Collected:
-    port, state, number, size, room, taken, newest, oldest, stalled = row
+def _collected(row: "tuple[int, str, int, int, int, list[int], list[int], list[int], int, int]") -> Collected:
+    port, state, number, size, room, taken, newest, oldest, lost, stalled = row
     return Collected(
         port=port,
         state=state,  # type: ignore[arg-type]
@@ -168,6 +186,7 @@ def _collected(row: "tuple[int, str, int, int, int, list[int], list[int], list[i
         dropped_newest_size=Size(newest[1]),
         dropped_oldest=oldest[0],
         dropped_oldest_size=Size(oldest[1]),
+        lost=Size(lost),
         stalled=Duration.from_ns(stalled),
     )
 
@@ -215,16 +234,18 @@ class Collectors:
                 for a stream only.
             source: Packets to send, such as `frames` or `rows` give; one with more bytes than its share of
                 the drive's memory has room for goes in parts.
-            rate: Bytes a second that it sends, overhead aside.
+            rate: Bytes a second that it sends, overhead aside; a packet takes a day at most.
             jitter: How far intervals differ from that: 0.1 for up to a tenth less or more, at random.
             burst: For how many seconds it sends, and for how many it does not then; always, without.
             wire: Its wire; 10 Gigabit Ethernet, without.
             policy: What becomes of packets for which there is no room: `"stall"` holds them back on their
                 wire, `"drop newest"` drops them, `"drop oldest"` those that have waited the longest.
             share: Bytes that it may have in the drive's memory; 0 is the drive's choice.
-            grow: Bytes by which the object grows when there is little room left; 0: it does not.
+            grow: Bytes by which the object grows when there is little room left, in whole pages; 0: it does
+                not.
             low: Bytes of room that are little; half of `grow`, without.
-            resume: Go on where the last collection into this object ended at this port, by a power cut.
+            resume: Go on where the last collection into this object ended at this port, by a power cut. One
+                that is not to go on is to be settled first.
             through_host: Connect it to the host instead, to compare with: what it sends comes into the
                 host's memory (`host.receiver` of the configuration), and the host writes it to the drive.
                 The port is one of the host's, packets for which there is no room are held back, and the
@@ -232,9 +253,9 @@ class Collectors:
 
         Raises:
             NotFoundError: There is no such object.
-            UsageError: A port or wire that the drive does not have.
-            NvmeError: What the drive reports: Collector In Use, Collector Limit Reached; Invalid Field where
-                there is nothing to go on with.
+            UsageError: A port or wire that the drive does not have; an object that is no file, or that another
+                collector fills; nothing to go on with, or something that was not settled.
+            NvmeError: What the drive reports: Collector In Use, Collector Limit Reached.
         """
         wire = wire or Wire()
         if policy not in POLICIES:
@@ -255,7 +276,7 @@ class Collectors:
             through_host,
             _pace(rate, jitter, burst),
         )
-        return Collector(self._native, handle, port, iter(source))
+        return Collector(self._native, handle, port, iter(source), rate)
 
     def generate(
         self,
@@ -279,6 +300,7 @@ class Collectors:
         """
         packet = whole_number("packet_size", packet_size, 1, DWORD_MAX)
         size = whole_number("size", size, 0, NUMBER_MAX)
+        _check_interval(packet, rate)
         self._native.generate(collector._handle, _pace(rate, jitter, burst), packet, size)
 
     def list(self) -> "list[Collected]":
@@ -288,8 +310,10 @@ class Collectors:
     def settle(self, port: int) -> Size:
         """End a collection that a power cut has ended: its object has what is there, and no more bytes.
 
+        If the object was removed, there are none.
+
         Raises:
-            UsageError: None has ended at that port.
+            UsageError: None has ended at that port; a stream of a card has the object open.
         """
         return Size(self._native.settle(whole_number("port", port, 0, 0xFFFF)))
 
@@ -299,10 +323,16 @@ def _pace(rate: float, jitter: float, burst: tuple[float, float] | None) -> tupl
         raise UsageError(f"rate = {rate}: it is bytes a second, more than 0")
     if not 0 <= jitter <= 1:
         raise UsageError(f"jitter = {jitter}: it is a share of an interval, 0 to 1")
-    on, off = burst or (0.0, 0.0)
-    if not (0 <= on < 1e6 and 0 <= off < 1e6):
-        raise UsageError(f"burst = {burst}: it is two numbers of seconds, 0 or more")
+    spans = (0.0, 0.0) if burst is None else tuple(burst)
+    if len(spans) != 2 or not all(0 <= span <= INTERVAL_MAX for span in spans):
+        raise UsageError(f"burst = {burst}: it is two numbers of seconds, 0 to {INTERVAL_MAX}")
+    on, off = spans
     return float(rate), float(jitter), on * 1e9, off * 1e9
+
+
+def _check_interval(size: int, rate: float) -> None:
+    if size / rate > INTERVAL_MAX:
+        raise UsageError(f"{size} bytes at a rate of {rate} a second: a packet takes a day at most")
 
 
 def frames(path: PathLike, size: int) -> Iterator[bytes]:

@@ -294,6 +294,8 @@ class CollectorCounts:
     """Packets dropped after they had waited."""
     dropped_oldest_bytes: Size
     """Bytes of these."""
+    lost_bytes: Size
+    """Bytes for which there was no room where they go when a collection ended."""
     stalled: Duration
     """How long packets were held back on their wires, of all ports together."""
     written_bytes: Size

@@ -150,6 +150,7 @@ _REPORT: Mapping[str, tuple[str, Quantity]] = {
     "collectors.dropped_newest_bytes": ("Dropped as it came", BYTES),
     "collectors.dropped_oldest": ("Packets dropped for newer ones", COUNT),
     "collectors.dropped_oldest_bytes": ("Dropped for what is newer", BYTES),
+    "collectors.lost_bytes": ("Left over when a collection ended", BYTES),
     "collectors.stalled_ns": ("Packets held back, all ports", TIME),
     "collectors.written_bytes": ("Collected, on flash", BYTES),
     "collectors.task_bytes": ("Collected, to tasks", BYTES),

@@ -127,7 +127,7 @@ def test_what_cannot_be_collected_is_refused(drive: bitline.Drive) -> None:
         attach(0, "frames", burst=(-1, 0))
     with pytest.raises(UsageError, match="port_megabytes"):
         attach(0, "frames", wire=Wire(rate=10**12))
-    with pytest.raises(NvmeError, match="Invalid Field"):
+    with pytest.raises(UsageError, match="no collection has ended at port 0"):
         attach(0, "frames", resume=True)
     with attach(0, "frames") as camera:
         with pytest.raises(NvmeError, match="Collector In Use"):
@@ -139,6 +139,41 @@ def test_what_cannot_be_collected_is_refused(drive: bitline.Drive) -> None:
 
 
 @compiles
+def test_what_does_not_fit_is_told_and_held_until_then(drive: bitline.Drive) -> None:
+    drive.collectors.allocate("frames", 20_000)
+    camera = drive.collectors.attach(0, "frames", source=packets(1000), rate=50e6, share=1 << 16)
+    with pytest.raises(UsageError, match="'frames' is full|\"frames\" is full"):
+        camera.run()
+    with pytest.raises(UsageError, match="held by the collector at port 0: detach it first"):
+        del drive.volume["frames"]
+    assert camera.detach() == 20_000
+    told = camera.status()
+    assert (told.state, told.size, told.lost) == ("over", 20_000, told.taken - 20_000)
+    assert drive.volume["frames"] == DATA[:20_000]
+    assert drive.statistics.collectors.lost_bytes == told.lost
+    with pytest.raises(UsageError, match="detached"):
+        camera.run()
+
+
+def test_objects_grow_by_whole_pages(drive: bitline.Drive) -> None:
+    drive.collectors.allocate("frames", 1000)
+    with drive.collectors.attach(0, "frames", source=packets(700), rate=20e6, grow=1000) as camera:
+        camera.run()
+    assert camera.status().lost == 0
+    assert drive.volume["frames"] == DATA
+
+
+def test_what_could_not_be_detached_can_be_later(drive: bitline.Drive, tmp_path: Path) -> None:
+    module = compiles(ECHO, tmp_path)
+    drive.collectors.allocate("frames", 1 << 20)
+    camera = drive.collectors.attach(0, "frames", source=packets(1000), rate=50e6)
+    camera.run()
+    with drive.streams.open("frames", task=module, where="card"):
+        with pytest.raises(UsageError, match="close it first"):
+            camera.detach()
+    assert camera.detach() == len(DATA)
+
+
 def test_a_trace_shows_port_switch_elements_and_dies_at_work_at_once(tmp_path: Path) -> None:
     source = Path(__file__).parents[2] / "examples" / "streams" / "bright.c"
     task = compile_task([source], tmp_path / "bright.wasm").path

@@ -12,7 +12,7 @@ from bitline import ConfigError, UsageError
 
 def test_every_preset_opens_and_says_what_it_models() -> None:
     presets = bitline.presets()
-    assert len(presets) == 7
+    assert len(presets) == 8
     for name, description in presets.items():
         with bitline.open(name, data="none") as drive:
             config = tomllib.loads(drive.config)

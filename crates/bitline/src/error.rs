@@ -100,6 +100,14 @@ pub enum Error {
         "{0:?} was removed, replaced, moved or resized since the stream was opened, which is closed now: open it again"
     )]
     StaleStream(String),
+    /// An object cannot be removed, replaced, moved or resized.
+    #[error("{name:?} is held by {by}")]
+    Held {
+        /// Its name.
+        name: String,
+        /// Who holds it, and what ends that.
+        by: String,
+    },
     /// Something that was submitted cannot be waited for.
     #[error("there is nothing to wait for: {0}")]
     Pending(&'static str),

@@ -54,6 +54,7 @@ impl Error {
             Error::Interrupted => ErrorKind::Interrupted,
             Error::Task(_)
             | Error::StaleStream(_)
+            | Error::Held { .. }
             | Error::Bits(_)
             | Error::Search(_)
             | Error::KeyValue(_)

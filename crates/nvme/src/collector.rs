@@ -112,7 +112,9 @@ pub struct CollectorRecord {
     pub oldest_bytes: U64,
     /// Nanoseconds for which packets were held back on their wire.
     pub stalled_ns: U64,
-    more: [U64; 5],
+    /// Bytes taken in for which there was no room where they go when it ended.
+    pub lost_bytes: U64,
+    more: [U64; 4],
 }
 
 const _: () = assert!(size_of::<CollectorRecord>() == 128);

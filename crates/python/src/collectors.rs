@@ -30,7 +30,8 @@ struct Attached {
 type WiringRow = (u64, u32, u32);
 /// Bytes a second, jitter, and for how many nanoseconds it sends and does not.
 type PaceRow = (f64, f64, f64, f64);
-/// Port, state, identifier, bytes, room, packets and bytes taken in, dropped as they came, dropped later, nanoseconds stalled.
+/// Port, state, identifier, bytes, room, packets and bytes taken in, dropped as they came, dropped later, bytes lost at the end,
+/// nanoseconds stalled.
 type RecordRow = (
     u32,
     &'static str,
@@ -40,6 +41,7 @@ type RecordRow = (
     [u64; 2],
     [u64; 2],
     [u64; 2],
+    u64,
     u64,
 );
 
@@ -154,11 +156,15 @@ impl Collectors {
         Ok(records.into_iter().map(row).collect())
     }
 
-    /// Ends a collection; how many bytes there are.
-    fn detach(&self, handle: u64) -> PyResult<u64> {
-        let attached = ATTACHED.with_borrow_mut(|all| all.remove(&handle));
-        let attached = attached.ok_or_else(gone)?;
-        self.with(|collectors| collectors.detach(attached.collector))
+    /// Ends a collection; what the drive tells of it at its end. Only then is there nothing behind the handle any more.
+    fn detach(&self, handle: u64) -> PyResult<RecordRow> {
+        let collector = of(handle)?.collector;
+        let ended = self.with(|collectors| {
+            collectors.detach(collector.clone())?;
+            collectors.status(&collector)
+        })?;
+        ATTACHED.with_borrow_mut(|all| all.remove(&handle));
+        Ok(row(ended))
     }
 
     /// Ends one that a power cut has ended; how many bytes there are.
@@ -200,6 +206,7 @@ fn row(record: CollectorRecord) -> RecordRow {
         [record.packets.get(), record.packet_bytes.get()],
         [record.newest.get(), record.newest_bytes.get()],
         [record.oldest.get(), record.oldest_bytes.get()],
+        record.lost_bytes.get(),
         record.stalled_ns.get(),
     )
 }

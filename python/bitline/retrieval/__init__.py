@@ -22,20 +22,21 @@ what crosses the link are the queries and the numbers of what was found (`Retrie
 """
 
 import struct
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bitline.arguments import whole_number
 from bitline.cc import compile_task
-from bitline.errors import UsageError
+from bitline.errors import BitlineError, UsageError
 from bitline.networks import Int8, Network, items_of
-from bitline.streams import Where
+from bitline.streams import StreamError, Where
 from bitline.tasks import TaskResult
 from bitline.units import Duration
 
@@ -87,16 +88,21 @@ class Retrieval:
         Args:
             drive: Where they are.
             network: What makes features of them.
-            name: Objects are called `name/items` and `name/features`.
+            name: Objects are called `name/items` and `name/features`, and end in `.new` and `.old` while
+                others take their place.
             elements: Instances of each task; 0: the drive's choice.
             where: Who computes: the drive, or a card in the host, to compare with.
 
         Raises:
-            UsageError: Items or features larger than the tasks have room for.
+            UsageError: Items, features or a network larger than the tasks have room for; nobody to compute.
         """
-        for what, size in (("items", network.input_size), ("features", network.output_size)):
-            if size > _PIECE_BYTES:
-                raise UsageError(f"{what} of {size} bytes; the most is {_PIECE_BYTES}")
+        sizes = ("items", network.input_size, _PIECE_BYTES), ("features", network.output_size, _QUERY_BYTES)
+        for what, size, most in sizes:
+            if size > most:
+                raise UsageError(f"{what} of {size} bytes; the most is {most}")
+        if where not in get_args(Where):
+            raise UsageError(f"where = {where!r}; it must be {' or '.join(map(repr, get_args(Where)))}")
+        network.check_room(drive)
         self._drive = drive
         self._network = network
         self._items, self._features = f"{name}/items", f"{name}/features"
@@ -125,27 +131,60 @@ class Retrieval:
             How the task ended, and how long it took.
 
         Raises:
-            UsageError: They are no such array, or none.
-            StreamError: The task failed: there are no features then.
+            UsageError: They are no such array, or none; a full volume.
+            StreamError: The task failed. As with any error, what was there is still there, and nothing else.
         """
         rows = items_of(items, self._network.input_size)
         if not len(rows):
             raise UsageError("there are no items to add")
-        self._count = 0
-        self._drive.volume[self._items] = rows.tobytes()
-        self._drive.volume[self._features] = bytes(len(rows) * self._network.output_size)
-        with self._drive.streams.open(
-            self._items,
-            task=_module("features"),
-            params=self._network.params,
-            to=self._features,
-            piece_size=self._piece(self._network.input_size),
-            elements=self._elements,
-            where=self._where,
-        ) as stream:
-            result = stream.result
+        try:
+            self._drive.volume[f"{self._items}.new"] = rows.tobytes()
+            self._drive.volume[f"{self._features}.new"] = bytes(len(rows) * self._network.output_size)
+            with self._drive.streams.open(
+                f"{self._items}.new",
+                task=_module("features"),
+                params=self._network.params,
+                to=f"{self._features}.new",
+                piece_size=self._piece(self._network.input_size),
+                elements=self._elements,
+                where=self._where,
+            ) as stream:
+                result = stream.result
+            if not result:
+                raise StreamError(result)
+            self._take_their_place()
+        except BaseException:
+            self._remove(".new")
+            raise
         self._count = len(rows)
+        self._remove(".old")
         return result
+
+    def _take_their_place(self) -> None:
+        """Give what is new the names of what is there, which becomes old: of both objects, or of none."""
+        self._remove(".old")
+        volume, names = self._drive.volume, (self._items, self._features)
+        known = [name for name in names if name in volume]
+        try:
+            for name in names:
+                if name in known:
+                    volume.rename(name, f"{name}.old")
+                volume.rename(f"{name}.new", name)
+        except BaseException:
+            for name in names:
+                with suppress(BitlineError):
+                    if name in volume and (name not in known or f"{name}.old" in volume):
+                        del volume[name]
+                    if f"{name}.old" in volume:
+                        volume.rename(f"{name}.old", name)
+            raise
+
+    def _remove(self, end: str) -> None:
+        """Remove the objects whose names end so; what cannot be removed stays until the next try."""
+        for name in (f"{self._items}{end}", f"{self._features}{end}"):
+            with suppress(BitlineError):
+                if name in self._drive.volume:
+                    del self._drive.volume[name]
 
     def query(self, items: Int8, *, k: int = 10) -> Answers:
         """What is nearest to items; their features are made in the drive, too.
@@ -155,8 +194,11 @@ class Retrieval:
             k: How many are found for each, nearest first; of equally near ones those that were added first.
 
         Raises:
-            UsageError: Items that are no such array; more than there are, or than the task keeps.
+            UsageError: Items that are no such array; more than there are, or than the task keeps; none were
+                added.
+            StreamError: A task failed.
         """
+        self._check_items()
         rows = items_of(items, self._network.input_size)
         size = self._network.output_size
         whole_number("k", k, 1, self._count)
@@ -203,6 +245,7 @@ class Retrieval:
 
     def fetch(self, number: int) -> Int8:
         """An item, by its number: it crosses the link."""
+        self._check_items()
         size = self._network.input_size
         whole_number("number", number, 0, self._count - 1)
         data = self._drive.volume.handle(self._items).read(number * size, size)
@@ -210,8 +253,13 @@ class Retrieval:
 
     def features(self) -> Int8:
         """The features of all items, of shape [items, numbers]: they cross the link."""
+        self._check_items()
         data = self._drive.volume[self._features]
         return np.frombuffer(bytes(data), np.int8).reshape(-1, self._network.output_size)
+
+    def _check_items(self) -> None:
+        if not self._count:
+            raise UsageError(f"there are no items in {self._items!r} to be asked for: add some first")
 
 
 def nearest(features: Int8, queries: Int8, k: int) -> tuple[Numbers, Numbers]:

@@ -22,7 +22,9 @@ After TH-iSSD (TECS 2023), 4.2: what crosses the link are labels, scores, and fr
 """
 
 import struct
-from collections.abc import Iterator, Mapping
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -34,9 +36,10 @@ from numpy.typing import NDArray
 
 from bitline.arguments import whole_number
 from bitline.cc import compile_task
-from bitline.collectors import Wire
-from bitline.errors import NotFoundError, UsageError
+from bitline.collectors import Collector, Wire
+from bitline.errors import BitlineError, NotFoundError, NvmeError, UsageError
 from bitline.networks import Int8, Network, items_of
+from bitline.streams import Stream, StreamError
 from bitline.tasks import TaskResult
 from bitline.units import Duration
 
@@ -46,6 +49,10 @@ if TYPE_CHECKING:
 #: Bytes of a piece of frames: what `label.c` has room for.
 _PIECE_BYTES = 256 << 10
 _LABEL = struct.Struct("<Ii")
+#: What `score.c` takes before runs of frames, and of each run.
+_ASKED, _RUN = struct.Struct("<2I"), struct.Struct("<2I")
+#: Scores, of 4 bytes, that a run of a task tells at most.
+_SCORES = (64 << 10) // 4
 
 
 @dataclass(frozen=True, order=True)
@@ -81,6 +88,12 @@ def _module(name: str) -> bytes:
         return compile_task([source], Path(folder) / f"{name}.wasm").path.read_bytes()
 
 
+def _quietly(undo: Callable[..., object], *what: object) -> None:
+    """Undo something after an error, which is what is told, and not that it cannot be undone."""
+    with suppress(BitlineError, KeyError):
+        undo(*what)
+
+
 class ZeroStreaming:
     """Recordings of cameras in a drive, which can be asked what they show."""
 
@@ -94,10 +107,13 @@ class ZeroStreaming:
             name: Objects are called `name/camera/frames` and `name/camera/labels`.
 
         Raises:
-            UsageError: Frames larger than the tasks have room for.
+            UsageError: Frames or a network larger than the tasks have room for; a network with one output.
         """
         if network.input_size > _PIECE_BYTES:
             raise UsageError(f"frames of {network.input_size} bytes; the most is {_PIECE_BYTES}")
+        if network.output_size < 2:
+            raise UsageError("a network with one output tells nothing apart: it has one for each label")
+        network.check_room(drive, _ASKED.size + _RUN.size)
         self._drive = drive
         self._network = network
         self._every = whole_number("every", every, 1, 1 << 20)
@@ -127,44 +143,83 @@ class ZeroStreaming:
             How the labelling of each ended.
 
         Raises:
-            UsageError: Frames that are no such array, or a camera that was recorded before.
-            StreamError: Labels could not be made; the frames are there.
+            UsageError: Frames that are no such array, a camera that was recorded before, more cameras than
+                the drive has streams or ports, no space.
+            StreamError: Labels could not be made. As with any error, nothing of the recording is there then.
+            NvmeError: What the drive reports, such as Stream Limit Reached where others have streams, too.
         """
-        size = self._network.input_size
-        known = {camera: items_of(frames, size) for camera, frames in cameras.items()}
-        for camera, frames in known.items():
-            if camera in self._counts:
-                raise UsageError(f"camera {camera!r} was recorded before")
-            if not len(frames):
-                raise UsageError(f"camera {camera!r} sends no frames")
-        params = self._network.params + struct.pack("<I", self._every)
-        running = []
-        for port, (camera, frames) in enumerate(known.items()):
-            recording, labels = self._object(camera, "frames"), self._object(camera, "labels")
-            self._drive.collectors.allocate(recording, frames.size)
-            self._drive.collectors.allocate(labels, -(-len(frames) // self._every) * _LABEL.size)
-            collector = self._drive.collectors.attach(
-                port, recording, source=(frame.tobytes() for frame in frames), rate=rate, wire=wire
+        known = {camera: self._frames_of(camera, frames) for camera, frames in cameras.items()}
+        self._check_limits(len(known))
+        with ExitStack() as undo:
+            running = [
+                self._begin(undo, port, camera, frames, rate, wire)
+                for port, (camera, frames) in enumerate(known.items())
+            ]
+            for collector, _ in running:
+                collector.run()
+            results = {
+                camera: self._end(camera, *begun) for camera, begun in zip(known, running, strict=True)
+            }
+            undo.pop_all()
+        self._counts.update((camera, len(frames)) for camera, frames in known.items())
+        return results
+
+    def _frames_of(self, camera: str, frames: object) -> Int8:
+        if camera in self._counts:
+            raise UsageError(f"camera {camera!r} was recorded before")
+        try:
+            known = items_of(frames, self._network.input_size)
+        except UsageError as error:
+            raise UsageError(f"camera {camera!r}: {error}") from None
+        if not len(known):
+            raise UsageError(f"camera {camera!r} sends no frames")
+        return known
+
+    def _check_limits(self, cameras: int) -> None:
+        config = tomllib.loads(self._drive.config)
+        streams, ports = config["stream"]["streams_max"], config["collector"]["ports"]
+        if cameras > min(streams, ports):
+            raise UsageError(
+                f"{cameras} cameras at once: each takes a stream and a port, and the drive has {streams} "
+                f"streams (stream.streams_max) and {ports} ports (collector.ports); record some after others"
             )
-            each = max(1, (16 << 10) // size)
+
+    def _begin(
+        self, undo: ExitStack, port: int, camera: str, frames: Int8, rate: float, wire: Wire | None
+    ) -> tuple[Collector, Stream]:
+        """Have a camera send, and labels made. What there is to be undone is told to `undo`."""
+        recording, labels = self._object(camera, "frames"), self._object(camera, "labels")
+        size, labelled = self._network.input_size, -(-len(frames) // self._every)
+        try:
+            for name, room in ((recording, frames.size), (labels, labelled * _LABEL.size)):
+                self._drive.collectors.allocate(name, room)
+                undo.callback(_quietly, self._drive.volume.__delitem__, name)
+            source = (frame.tobytes() for frame in frames)
+            collector = self._drive.collectors.attach(port, recording, source=source, rate=rate, wire=wire)
+            undo.callback(_quietly, collector.detach)
             labelling = self._drive.streams.open(
                 collector,
                 task=self._label,
-                params=params,
+                params=self._network.params + struct.pack("<I", self._every),
                 to=labels,
-                piece_size=max(each, -(-512 // size)) * size,
+                piece_size=max((16 << 10) // size, -(-512 // size)) * size,
                 elements=1,
             )
-            running.append((camera, collector, labelling))
-        for _, collector, _ in running:
-            collector.run()
-        results = {}
-        for camera, collector, labelling in running:
-            collector.detach()
-            with labelling:
-                results[camera] = labelling.result
-            self._counts[camera] = len(known[camera])
-        return results
+            undo.callback(_quietly, labelling.close)
+        except NvmeError as error:
+            raise error.about(f"camera {camera!r}") from None
+        return collector, labelling
+
+    def _end(self, camera: str, collector: Collector, labelling: Stream) -> TaskResult:
+        """Wait for a camera's labels."""
+        collector.detach()
+        with labelling:
+            result = labelling.result
+        if not result:
+            error = StreamError(result)
+            error.add_note(f"labels of camera {camera!r}")
+            raise error
+        return result
 
     def labels(self, camera: str) -> dict[int, int]:
         """The labels of a camera's frames that got one, by number: they cross the link.
@@ -185,10 +240,11 @@ class ZeroStreaming:
             best: Frames that each step tells of, at most.
 
         Raises:
-            UsageError: There is no such label.
+            UsageError: There is no such label; no step or frame is asked for.
         """
         whole_number("label", label, 0, self._network.output_size - 1)
         whole_number("steps", steps, 1, 1 << 20)
+        whole_number("best", best, 1)
         begin, frames = self._drive.now, sum(self._counts.values())
         order = self._order(label)
         each = max(1, -(-len(order) // steps))
@@ -216,18 +272,36 @@ class ZeroStreaming:
         for camera, firsts in by_camera.items():
             count = self._counts[camera]
             pairs = [(first, min(self._every, count - first)) for first in firsts]
-            asked = struct.pack("<2I", label, len(pairs)) + b"".join(
-                struct.pack("<2I", *pair) for pair in pairs
-            )
-            result = self._drive.tasks.run(
-                self._score, {self._object(camera, "frames"): "r"}, self._network.params + asked
-            )
-            if not result:
-                raise UsageError(f"scoring camera {camera!r} {result.status}: {result.reason}")
-            scores = iter(np.frombuffer(result.value, "<i4").tolist())
-            for first, frames in pairs:
-                for number in range(first, first + frames):
-                    yield Frame(next(scores), camera, number)
+            for batch in self._batches(pairs):
+                asked = _ASKED.pack(label, len(batch)) + b"".join(_RUN.pack(*pair) for pair in batch)
+                result = self._drive.tasks.run(
+                    self._score, {self._object(camera, "frames"): "r"}, self._network.params + asked
+                )
+                if not result:
+                    raise UsageError(f"scoring camera {camera!r} {result.status}: {result.reason}")
+                scores = iter(np.frombuffer(result.value, "<i4").tolist())
+                for first, frames in batch:
+                    for number in range(first, first + frames):
+                        yield Frame(next(scores), camera, number)
+
+    def _batches(self, runs: list[tuple[int, int]]) -> Iterator[list[tuple[int, int]]]:
+        """Runs of frames, as many at a time as a task has room for; longer ones in parts."""
+        limits = tomllib.loads(self._drive.config)["task"]
+        scores = min(_SCORES, limits["return_bytes"] // 4)
+        room = min(limits["arguments_bytes"], 1 << 20) - len(self._network.params) - _ASKED.size
+        batch: list[tuple[int, int]] = []
+        taken = 0
+        for first, frames in runs:
+            end = first + frames
+            while first < end:
+                part = min(end - first, scores - taken)
+                batch.append((first, part))
+                first, taken = first + part, taken + part
+                if taken == scores or len(batch) == room // _RUN.size:
+                    yield batch
+                    batch, taken = [], 0
+        if batch:
+            yield batch
 
     def fetch(self, frame: Frame) -> Int8:
         """A frame: it crosses the link."""

@@ -18,7 +18,10 @@
 //! # Ok::<(), bitline::Error>(())
 //! ```
 
+mod attach;
+mod ending;
 mod operations;
+mod sending;
 mod source;
 mod through_host;
 
@@ -30,110 +33,19 @@ use device::stream::collect::Arrival;
 use device::task::Data;
 use host::tasks::TaskError;
 use host::volume::Object;
-use nvme::collector::{CollectorRecord, CollectorState, Policy};
+use nvme::collector::CollectorRecord;
+use sim::Random;
 use sim::resource::Broadcast;
-use sim::{Random, Sim};
 
+pub use attach::Attach;
 pub use device::port::Wiring;
 pub use source::{Generator, Handed, HandedOver, Pace, Packet, Source, Timing};
 
 use crate::drive::{Drive, InsideDrive};
 use crate::error::Error;
-use crate::host_end::{Collecting, Host};
+use crate::host_end::{Collecting, Growth, Host};
+use operations::usage;
 use through_host::Received;
-
-/// Bytes that are on their way over a wire at a time where a packet has more than the switch has room for.
-const PART_BYTES: u32 = 16 << 10;
-
-/// What a collector is attached with.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Attach {
-    /// The port.
-    pub port: u16,
-    /// What its wire is.
-    pub wiring: Wiring,
-    /// The object that it goes to; none if it is for a stream only.
-    pub object: Option<String>,
-    /// What becomes of packets for which there is no room.
-    pub policy: Policy,
-    /// Bytes that it may have in the drive's memory; 0 is the drive's choice.
-    pub share_bytes: u32,
-    /// Bytes of room in the object below which more is added.
-    pub low_bytes: u32,
-    /// Bytes that are added then; 0 adds none.
-    pub grow_bytes: u64,
-    /// It goes on where the last one of this object ended on this port.
-    pub goes_on: bool,
-    /// It is connected to the host, which writes what comes to the drive, to compare with; the port is one of the host's then.
-    pub through_host: bool,
-}
-
-impl Attach {
-    /// To an object, over 10 Gigabit Ethernet with frames of 1500 bytes.
-    pub fn to(port: u16, object: impl Into<String>) -> Attach {
-        Attach {
-            object: Some(object.into()),
-            ..Attach::for_streams(port)
-        }
-    }
-
-    /// To streams only, which take what comes as their input.
-    pub fn for_streams(port: u16) -> Attach {
-        Attach {
-            port,
-            wiring: Wiring {
-                bytes_per_second: 1_250_000_000,
-                packet_bytes: 1500,
-                overhead_bytes: 38,
-            },
-            object: None,
-            policy: Policy::Stall,
-            share_bytes: 0,
-            low_bytes: 0,
-            grow_bytes: 0,
-            goes_on: false,
-            through_host: false,
-        }
-    }
-
-    /// Over this wire.
-    pub fn wired(mut self, wiring: Wiring) -> Attach {
-        self.wiring = wiring;
-        self
-    }
-
-    /// What becomes of packets for which there is no room.
-    pub fn policy(mut self, policy: Policy) -> Attach {
-        self.policy = policy;
-        self
-    }
-
-    /// Bytes that it may have in the drive's memory.
-    pub fn share(mut self, bytes: u32) -> Attach {
-        self.share_bytes = bytes;
-        self
-    }
-
-    /// Has the object grow by so many bytes whenever there is room for less than `low` bytes.
-    pub fn growing(mut self, low: u32, by: u64) -> Attach {
-        self.low_bytes = low;
-        self.grow_bytes = by;
-        self
-    }
-
-    /// Goes on where the last one of this object ended on this port.
-    pub fn going_on(mut self) -> Attach {
-        self.goes_on = true;
-        self
-    }
-
-    /// Connected to the host, which writes what comes to the drive.
-    pub fn through_host(mut self) -> Attach {
-        self.through_host = true;
-        self
-    }
-}
 
 /// Who takes what a collector sends.
 #[derive(Clone)]
@@ -159,10 +71,18 @@ impl Taker {
     }
 
     /// What is known of who sends.
-    fn collecting<'a>(&self, host: &'a Host) -> &'a Collecting {
+    fn collecting<'a>(&'a self, host: &'a Host) -> &'a Rc<Collecting> {
         match self {
             Taker::Drive(_) => &host.collecting,
             Taker::Host(_) => &host.receiver.collecting,
+        }
+    }
+
+    /// Waits until packets are held back as the object of a port is full.
+    async fn is_full(&self, port: u16) {
+        match self {
+            Taker::Drive(ports) => ports.is_full(port.into()).await,
+            Taker::Host(received) => received.is_full().await,
         }
     }
 }
@@ -174,15 +94,58 @@ pub struct Collector(Rc<Attached>);
 struct Attached {
     port: u16,
     object: Option<Object>,
+    /// Where it began.
+    begun: u64,
     host: Host,
     taker: Taker,
-    changed: Broadcast,
     sources: Cell<u32>,
+    /// Packets on their way to who takes them.
+    delivering: Cell<u32>,
+    /// Its sources send no more.
+    is_unplugged: Cell<bool>,
+    /// Announced when one of both changes.
+    changed: Broadcast,
+    /// What was told of it at its end.
+    ended: Cell<Option<CollectorRecord>>,
 }
 
 impl Attached {
-    fn collecting(&self) -> &Collecting {
+    fn new(
+        (port, host): (u16, Host),
+        (begun, object): (u64, Option<Object>),
+        taker: Taker,
+    ) -> Attached {
+        Attached {
+            port,
+            object,
+            begun,
+            taker,
+            sources: Cell::new(0),
+            delivering: Cell::new(0),
+            is_unplugged: Cell::new(false),
+            changed: Broadcast::new(host.sim()),
+            ended: Cell::new(None),
+            host,
+        }
+    }
+
+    fn collecting(&self) -> &Rc<Collecting> {
         self.taker.collecting(&self.host)
+    }
+
+    /// # Errors
+    /// That it ended, or the power was cut since.
+    fn check(&self, host: &Host) -> Result<(), Error> {
+        let port = self.port;
+        if self.ended.get().is_some() {
+            return usage(format!("the collector at port {port} is detached"));
+        }
+        match Rc::ptr_eq(&self.host.driver, &host.driver) {
+            true => Ok(()),
+            false => usage(format!(
+                "the power was cut since the collector was attached to port {port}: attach it anew"
+            )),
+        }
     }
 }
 
@@ -227,18 +190,14 @@ impl Collectors<'_> {
         plugged.map_err(|reason| Error::Task(TaskError::Usage(reason)))?;
         let (inside, host) = (asked.clone(), self.0.host()?);
         let opened = self.run_host(|host| async move { host.open_collector(&inside).await })?;
-        let (_, object) = opened;
-        if let (Some(name), true) = (&asked.object, asked.grow_bytes > 0) {
-            self.grow(asked.port, name, (asked.grow_bytes, asked.low_bytes.into()))?;
+        if let (Some(object), true) = (&opened.1, asked.grow_bytes > 0) {
+            let (by, low) = (asked.grow_bytes, asked.low_bytes.into());
+            let object = object.id.get();
+            self.grow(asked.port, Growth { object, by, low })?;
         }
-        Ok(Collector(Rc::new(Attached {
-            port: asked.port,
-            object,
-            taker: Taker::Drive(ports),
-            changed: Broadcast::new(host.sim()),
-            host,
-            sources: Cell::new(0),
-        })))
+        let taker = Taker::Drive(ports);
+        let attached = Attached::new((asked.port, host), opened, taker);
+        Ok(Collector(Rc::new(attached)))
     }
 
     fn attach_to_host(&mut self, asked: &Attach) -> Result<Collector, Error> {
@@ -246,25 +205,18 @@ impl Collectors<'_> {
         let ports = self.0.config().device.collector.ports;
         let open = async move |host: Host| Received::open(&host, &inside, ports).await;
         let received = self.run_host(|host| async move { open(host).await })?;
-        Ok(Collector(Rc::new(Attached {
-            port: asked.port,
-            object: None,
-            taker: Taker::Host(received),
-            changed: Broadcast::new(host.sim()),
-            host,
-            sources: Cell::new(0),
-        })))
+        let taker = Taker::Host(received);
+        let attached = Attached::new((asked.port, host), (0, None), taker);
+        Ok(Collector(Rc::new(attached)))
     }
 
-    fn grow(&mut self, port: u16, name: &str, (by, low): (u64, u64)) -> Result<(), Error> {
-        let growing = self.0.host()?.collecting.clone();
-        let entry = (name.to_owned(), by, low);
-        growing.objects.borrow_mut().insert(port, entry);
-        growing.failures.borrow_mut().remove(&port);
-        if !growing.is_watched.replace(true) {
-            let host = self.0.host()?;
+    fn grow(&mut self, port: u16, growth: Growth) -> Result<(), Error> {
+        let host = self.0.host()?;
+        let collecting = host.collecting.clone();
+        collecting.grow(port, growth);
+        if !collecting.is_watched.replace(true) {
             let sim = host.sim().clone();
-            sim.spawn_detached(host.extend_in_time(growing));
+            sim.spawn_detached(host.extend_in_time(collecting));
         }
         Ok(())
     }
@@ -272,18 +224,17 @@ impl Collectors<'_> {
     /// Has a collector send what a source gives, from now on, as time passes.
     ///
     /// # Errors
-    /// [`Error::NoPower`].
+    /// [`Error::NoPower`]; it is detached, or was attached before a power cut.
     pub fn send(
         &mut self,
         collector: &Collector,
         source: impl Source + 'static,
     ) -> Result<(), Error> {
-        // That there is power.
-        self.0.host()?;
         let attached = &collector.0;
+        attached.check(&self.0.host()?)?;
         let (sim, keeps_data) = (attached.host.sim().clone(), attached.host.stores_data);
         attached.collecting().begin(attached.port);
-        let sending = send(sim.clone(), collector.clone(), Box::new(source), keeps_data);
+        let sending = sending::send(sim.clone(), collector.clone(), Box::new(source), keeps_data);
         sim.spawn_detached(sending);
         Ok(())
     }
@@ -291,7 +242,7 @@ impl Collectors<'_> {
     /// Has a collector send so many random bytes at a pace, in packets of so many.
     ///
     /// # Errors
-    /// [`Error::NoPower`].
+    /// As [`Collectors::send`].
     pub fn generate(
         &mut self,
         collector: &Collector,
@@ -323,45 +274,36 @@ impl Collectors<'_> {
         collector.0.host.sim().random(&name)
     }
 
-    /// Lets time pass until a collector has sent everything.
+    /// Lets time pass until a collector has sent everything. What streams make of it meanwhile is fetched, for who reads it later.
     ///
     /// # Errors
-    /// [`Error::NoPower`].
+    /// As [`Collectors::send`]; packets are held back as the object is full, and it does not grow.
     pub fn run(&mut self, collector: &Collector) -> Result<(), Error> {
         let inside = collector.clone();
-        self.run_host(|_| async move {
-            while inside.0.collecting().sends(inside.0.port) {
-                inside.0.changed.next().await;
-            }
-            Ok(())
+        self.run_host(|host| async move {
+            inside.0.check(&host)?;
+            sending::all_sent(&inside.0).await
         })
     }
 
-    /// What the drive tells of a collector.
+    /// What the drive tells of a collector; of one that is detached, what it told at the end.
     ///
     /// # Errors
-    /// What the drive reports; that its object could not grow.
+    /// What the drive reports; that its object could not grow; it was attached before a power cut.
     pub fn status(&mut self, collector: &Collector) -> Result<CollectorRecord, Error> {
-        let port = collector.0.port;
-        if let Taker::Host(received) = &collector.0.taker {
+        let attached = collector.0.clone();
+        if let Some(ended) = attached.ended.get() {
+            return Ok(ended);
+        }
+        let host = self.0.host()?;
+        if let Taker::Host(received) = &attached.taker {
+            attached.check(&host)?;
             return received.status();
         }
-        let failed = self
-            .0
-            .host()?
-            .collecting
-            .failures
-            .borrow_mut()
-            .remove(&port);
-        if let Some(error) = failed {
+        if let Some(error) = host.collecting.take_failure(attached.port) {
             return Err(error);
         }
-        let record = self.run_host(|host| async move { host.collector_record(port).await })?;
-        record.ok_or_else(|| {
-            Error::Task(TaskError::Usage(format!(
-                "nothing is collected at port {port}"
-            )))
-        })
+        self.run_host(|host| async move { host.record_of(&attached).await })
     }
 
     /// What the drive tells of all its collections: those that go on, and those that a power cut has ended.
@@ -372,50 +314,37 @@ impl Collectors<'_> {
         self.run_host(|host| async move { Ok(host.collector_device().list().await?) })
     }
 
-    /// Ends a collection: what has come goes where it goes, for good, and the object has as many bytes as were collected. Gives how many.
+    /// Ends a collection: its sources send no more, what has come goes where it goes, for good, and the object has as many bytes as were
+    /// collected. Gives how many; [`Collectors::status`] tells then what there was no room for. What fails can be tried again.
     ///
     /// # Errors
-    /// What the drive reports: Internal Error if what came could not be written.
+    /// [`Error::Held`] if a stream that is open needs the object as it is; what the drive reports: Internal Error if what came could
+    /// not be written.
     pub fn detach(&mut self, collector: Collector) -> Result<u64, Error> {
-        let port = collector.0.port;
-        if let Taker::Host(received) = collector.0.taker.clone() {
-            return self.run_host(|_| async move { received.close().await });
+        let attached = collector.0.clone();
+        if let Some(ended) = attached.ended.get() {
+            return Ok(ended.bytes.get());
         }
-        self.0.host()?.collecting.objects.borrow_mut().remove(&port);
-        let inside = collector.clone();
-        self.run_host(|host| async move {
-            let closed = host.collector_device().close(port).await;
-            host.end_collecting(inside.0.object.as_ref());
-            let bytes = closed?;
-            host.settle(port, inside.0.object.as_ref(), bytes).await?;
-            Ok(bytes)
-        })
+        let ended = self.run_host(|host| async move {
+            match &collector.0.taker {
+                Taker::Drive(_) => host.end_collector(&collector).await,
+                Taker::Host(received) => {
+                    collector.0.check(&host)?;
+                    received.close().await
+                }
+            }
+        })?;
+        attached.ended.set(Some(ended));
+        Ok(ended.bytes.get())
     }
 
     /// Ends a collection that a power cut has ended, if its object is not to go on: the object has as many bytes as are there for
-    /// good. Gives how many.
+    /// good. Gives how many; none if the object was removed.
     ///
     /// # Errors
-    /// Nothing was collected at that port; what the drive reports.
+    /// Nothing has ended at that port; [`Error::Held`]; what the drive reports.
     pub fn settle(&mut self, port: u16) -> Result<u64, Error> {
-        self.run_host(|host| async move {
-            let record = host.collector_record(port).await?;
-            let over = record.filter(|record| {
-                CollectorState::of_code(record.state) == Some(CollectorState::Over)
-            });
-            let record = over.ok_or_else(|| {
-                Error::Task(TaskError::Usage(format!(
-                    "no collection has ended at port {port}"
-                )))
-            })?;
-            let objects = host.objects().await?;
-            let mut objects = objects.into_iter();
-            let object =
-                objects.find(|object| u64::from(object.id.get()) == record.identifier.get());
-            host.settle(port, object.as_ref(), record.bytes.get())
-                .await?;
-            Ok(record.bytes.get())
-        })
+        self.run_host(|host| async move { host.settle_port(port).await })
     }
 
     fn ports(&self) -> Result<Rc<Ports>, Error> {
@@ -428,52 +357,4 @@ impl Collectors<'_> {
     {
         self.0.run(function)?
     }
-}
-
-impl Host {
-    /// Gives an object the bytes that were collected, and has the drive forget of them.
-    async fn settle(&self, port: u16, object: Option<&Object>, bytes: u64) -> Result<(), Error> {
-        let Some(object) = object else {
-            return Ok(());
-        };
-        if bytes < object.content.bytes() || self.has_grown(object).await? {
-            self.truncate_object(&object.name, bytes).await?;
-        }
-        self.collector_device().close(port).await?;
-        Ok(())
-    }
-
-    async fn has_grown(&self, object: &Object) -> Result<bool, Error> {
-        let now = self.object(&object.name).await?;
-        Ok(now.is_some_and(|now| now.content.bytes() > object.content.bytes()))
-    }
-}
-
-/// Sends what a source gives until its end, or until nobody collects any more.
-async fn send(sim: Sim, collector: Collector, mut source: Box<dyn Source>, keeps_data: bool) {
-    let (port, taker) = (collector.0.port, collector.0.taker.clone());
-    let mut due = sim.now();
-    while let Some(packet) = source.next() {
-        due = (due + packet.after).max(sim.now());
-        sim.sleep_until(due).await;
-        let mut rest = match keeps_data {
-            true => Data::Bytes(packet.data),
-            false => Data::Untold(packet.data.len() as u32),
-        };
-        let fits = taker
-            .packet_bytes_max(port)
-            .is_some_and(|most| u64::from(rest.bytes()) <= most);
-        let part_bytes = if fits { u32::MAX } else { PART_BYTES };
-        let mut is_closed = false;
-        while rest.bytes() > 0 && !is_closed {
-            let (part, after) = rest.split(part_bytes);
-            rest = after;
-            is_closed = taker.deliver(port, part).await == Arrival::Closed;
-        }
-        if is_closed {
-            break;
-        }
-    }
-    collector.0.collecting().end(port);
-    collector.0.changed.announce();
 }

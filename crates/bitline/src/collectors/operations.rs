@@ -1,20 +1,18 @@
-//! Calls of collectors, at the host's end.
+//! Calls of collectors, at the host's end: collections that begin and grow.
 
 use std::rc::Rc;
 
 use host::collectors::{Collection, CollectorDevice};
-use host::tasks::file_of;
-use host::volume::{Content, Object};
-use nvme::collector::CollectorRecord;
+use host::tasks::{TaskError, file_of};
+use host::volume::{Content, Kind, Object};
+use nvme::collector::{CollectorRecord, CollectorState};
 use nvme::task::{Extent, File};
 use nvme::{AsyncEvent, Lba};
 
 use super::Attach;
 use crate::driver::Queue;
 use crate::error::Error;
-use crate::host_end::{Absent, Collecting, Host, erased};
-use crate::host_end::{DriveVolume, NAMESPACE};
-use crate::volume::not_found;
+use crate::host_end::{Absent, Collecting, DriveVolume, Growth, Holder, Host, Using, erased, held};
 
 impl Host {
     /// The collections of the first namespace.
@@ -27,38 +25,121 @@ impl Host {
         &self,
         asked: &Attach,
     ) -> Result<(u64, Option<Object>), Error> {
-        let object = match &asked.object {
-            Some(name) => {
-                let (object, using) = self.use_object(name).await?;
-                self.mount.uses.begin_use(&[object.id.get()]);
-                drop(using);
-                Some(object)
-            }
-            None => None,
+        let Some(name) = &asked.object else {
+            self.check_port(asked, None).await?;
+            let begin = self.open_at(asked, None).await?;
+            return Ok((begin, None));
         };
-        let file = object.as_ref().map(|object| file_of(object, true));
+        let (object, using) = self.use_collected(name).await?;
+        self.check_port(asked, Some(&object)).await?;
+        let number = object.id.get();
+        let (before, whole) = (object.content.bytes(), self.room_of(&object));
+        let by = match asked.grow_bytes > 0 && before == 0 {
+            true => asked.grow_bytes,
+            false => 0,
+        };
+        let rounds_up = asked.grow_bytes > 0 && (by > 0 || before < whole);
+        let object = match rounds_up {
+            true => self.grow_object(number, by).await?.0,
+            false => object,
+        };
+        let holder = Holder::Collector(asked.port);
+        let held = self.mount.uses.hold(vec![number], holder);
+        drop(using);
+        match self.open_at(asked, Some(&object)).await {
+            Ok(begin) => {
+                self.collecting.hold(asked.port, held);
+                Ok((begin, Some(object)))
+            }
+            Err(error) => {
+                drop(held);
+                if rounds_up {
+                    self.truncate_object(&object.name, before).await?;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    async fn open_at(&self, asked: &Attach, object: Option<&Object>) -> Result<u64, Error> {
         let collection = Collection {
-            identifier: object.as_ref().map_or(0, |object| object.id.get().into()),
-            file,
+            identifier: object.map_or(0, |object| object.id.get().into()),
+            file: object.map(|object| file_of(object, true)),
             policy: asked.policy,
             share_bytes: asked.share_bytes,
             low_bytes: asked.low_bytes,
             goes_on: asked.goes_on,
         };
-        match self.collector_device().open(asked.port, &collection).await {
-            Ok(begin) => Ok((begin, object)),
-            Err(error) => {
-                self.end_collecting(object.as_ref());
-                Err(error.into())
-            }
+        let device = self.collector_device();
+        Ok(device.open(asked.port, &collection).await?)
+    }
+
+    /// An object that a collector is to fill, which nobody else fills.
+    ///
+    /// # Errors
+    /// There is none of that name; it is no file; [`Error::Held`].
+    pub(super) async fn use_collected(&self, name: &str) -> Result<(Object, Using<'_>), Error> {
+        let (object, using) = self.use_object(name).await?;
+        let kind = object.content.kind();
+        if kind != Kind::File {
+            return usage(format!(
+                "{name:?} is no file: collectors fill files, such as those that are allocated for them"
+            ));
+        }
+        let filled = self.mount.uses.holder(object.id.get(), Holder::collects);
+        match filled {
+            Some(holder) => Err(held(name, holder)),
+            None => Ok((object, using)),
         }
     }
 
-    /// An object is free to be moved again.
-    pub(super) fn end_collecting(&self, object: Option<&Object>) {
-        if let Some(object) = object {
-            self.mount.uses.end_use(&[object.id.get()]);
+    /// That what ended at a port goes on, if that is asked for, and is not forgotten, if not.
+    async fn check_port(&self, asked: &Attach, object: Option<&Object>) -> Result<(), Error> {
+        let port = asked.port;
+        let record = self.collector_record(port).await?;
+        let over = record.filter(is_over);
+        let Some(over) = over else {
+            return match asked.goes_on {
+                true => usage(format!(
+                    "no collection has ended at port {port}: there is nothing to go on with"
+                )),
+                false => Ok(()),
+            };
+        };
+        let number = object.map_or(0, |object| object.id.get().into());
+        if asked.goes_on && over.identifier.get() == number {
+            return Ok(());
         }
+        let other = self.object_numbered(over.identifier.get()).await?;
+        match (other, asked.goes_on) {
+            (None, false) => Ok(()),
+            (None, true) => usage(format!(
+                "the collection that has ended at port {port} went to an object that is gone: there is nothing to go on with"
+            )),
+            (Some(other), goes_on) => usage(format!(
+                "the collection that has ended at port {port} went to {:?}: {}settle it first",
+                other.name,
+                match goes_on {
+                    true => "",
+                    false => "go on with it, or ",
+                }
+            )),
+        }
+    }
+
+    /// Bytes that the pages of an object hold.
+    fn room_of(&self, object: &Object) -> u64 {
+        let blocks: u64 = object.extents.iter().map(|extent| extent.blocks).sum();
+        blocks * u64::from(self.block.block_bytes())
+    }
+
+    /// The object of a number, if there is one.
+    pub(super) async fn object_numbered(&self, number: u64) -> Result<Option<Object>, Error> {
+        let Ok(number) = u32::try_from(number) else {
+            return Ok(None);
+        };
+        let look = async |volume: &mut DriveVolume| Ok(volume.find(number));
+        Ok(self.mount.with(self, Absent::Leave, look).await?.flatten())
     }
 
     /// Makes an object that has room for so many bytes, which are all zero (fallocate).
@@ -73,14 +154,20 @@ impl Host {
         created.ok_or_else(erased)
     }
 
-    /// Makes an object longer by so many bytes, which are all zero; gives it, and where the new ones lie.
-    async fn grow_object(&self, name: &str, by: u64) -> Result<File, Error> {
+    /// Makes an object longer: up to the end of its last page, and by as many pages as so many bytes take. They are all zero.
+    /// Gives the object, and where the new pages lie.
+    async fn grow_object(&self, number: u32, by: u64) -> Result<(Object, File), Error> {
         let block_bytes = u64::from(self.block.block_bytes());
         let grow = async |volume: &mut DriveVolume| {
-            let object = volume.named(name).ok_or_else(|| not_found(name))?;
-            let before = object.content.bytes();
-            let content = object.content.resized(name, before + by)?;
-            let reservation = volume.reserve_growth(object.id, before + by)?;
+            let object = volume.find(number).ok_or_else(erased)?;
+            let page_bytes = u64::from(volume.page_blocks()) * block_bytes;
+            let more = by.checked_next_multiple_of(page_bytes);
+            let bytes = more.and_then(|more| self.room_of(&object).checked_add(more));
+            let Some(bytes) = bytes else {
+                return usage(format!("{:?} is to grow by {by} bytes", object.name));
+            };
+            let content = object.content.resized(&object.name, bytes)?;
+            let reservation = volume.reserve_growth(object.id, bytes)?;
             let extents = reservation.extents().iter().map(|extent| Extent {
                 first: Lba::new(extent.first),
                 blocks: extent.blocks,
@@ -90,29 +177,30 @@ impl Host {
             change.grow(object.id, content, reservation)?;
             change.commit().await?;
             let blocks: u64 = extents.iter().map(|extent| extent.blocks).sum();
-            Ok(File {
+            let file = File {
                 bytes: blocks * block_bytes,
                 writable: true,
                 extents,
-            })
+            };
+            Ok((volume.find(number).ok_or_else(erased)?, file))
         };
         let grown = self.mount.with(self, Absent::Leave, grow).await?;
         grown.ok_or_else(erased)
     }
 
-    /// Gives a collection so many bytes more.
+    /// Gives a collection so many bytes more, or some more.
     pub(super) async fn extend_collector(
         &self,
         port: u16,
-        name: &str,
+        object: u32,
         by: u64,
     ) -> Result<(), Error> {
-        let file = self.grow_object(name, by).await?;
+        let (_, file) = self.grow_object(object, by).await?;
         Ok(self.collector_device().extend(port, file).await?)
     }
 
     /// Extends collections whenever the drive tells of low room, until it tells nothing more.
-    pub(super) async fn extend_in_time(self, growing: Rc<Collecting>) {
+    pub(super) async fn extend_in_time(self, collecting: Rc<Collecting>) {
         let admin = host::admin::Admin::new(self.block.transport().clone());
         while let Ok(event) = admin.next_event().await {
             if event != AsyncEvent::COLLECTOR_LOW_ROOM {
@@ -122,11 +210,10 @@ impl Host {
                 return;
             };
             for record in records {
-                let wanted = growing.of(&record);
-                if let Some((port, name, by)) = wanted
-                    && let Err(error) = self.extend_collector(port, &name, by).await
+                if let Some((port, Growth { object, by, .. })) = collecting.wanted(&record)
+                    && let Err(error) = self.extend_collector(port, object, by).await
                 {
-                    growing.failed(port, error);
+                    collecting.failed(port, error);
                 }
             }
         }
@@ -137,9 +224,18 @@ impl Host {
         &self,
         port: u16,
     ) -> Result<Option<CollectorRecord>, Error> {
-        debug_assert_eq!(self.block.namespace(), NAMESPACE);
         let records = self.collector_device().list().await?;
         let mut records = records.into_iter();
         Ok(records.find(|record| record.port.get() == u32::from(port)))
     }
+}
+
+/// Whether a collection goes on no more, and is not forgotten.
+pub(super) fn is_over(record: &CollectorRecord) -> bool {
+    CollectorState::of_code(record.state) == Some(CollectorState::Over)
+}
+
+/// What a caller cannot ask for.
+pub(super) fn usage<T>(text: String) -> Result<T, Error> {
+    Err(Error::Task(TaskError::Usage(text)))
 }

@@ -6,6 +6,9 @@ use std::rc::Rc;
 
 use sim::{Random, Span};
 
+/// The longest time from packet to packet: a day.
+const INTERVAL_MAX: Span = Span::from_us(86_400_000_000);
+
 /// A packet, and how long after the one before it is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet {
@@ -24,7 +27,7 @@ pub trait Source {
 /// When packets are sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pace {
-    /// Bytes a second, while it sends.
+    /// Bytes a second, while it sends. A packet that would take longer than a day takes a day.
     pub bytes_per_second: f64,
     /// How far each interval differs from that, as a share of it: 0.1 for up to ten per cent less or more.
     pub jitter: f64,
@@ -75,6 +78,7 @@ impl Timing {
             false => 0.0,
         };
         let interval = Span::from_ps((even * (1.0 + jitter)).round().max(0.0) as u64);
+        let interval = interval.min(INTERVAL_MAX);
         let (on, off) = self.pace.burst;
         if off == Span::ZERO {
             return interval;

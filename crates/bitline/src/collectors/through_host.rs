@@ -8,15 +8,15 @@ use std::rc::Rc;
 use device::port::{Wire, Wiring};
 use device::stream::collect::Arrival;
 use device::task::Data;
-use host::tasks::TaskError;
 use host::volume::Object;
 use nvme::collector::{CollectorRecord, CollectorState, Policy};
 use sim::resource::Broadcast;
 use sim::{JoinHandle, Name, Span, Time};
 
 use super::Attach;
+use super::operations::usage;
 use crate::error::Error;
-use crate::host_end::Host;
+use crate::host_end::{Holder, Host};
 
 /// The group of their lines in a trace.
 const GROUP: &str = "host's collectors";
@@ -39,6 +39,9 @@ pub(super) struct Received {
     /// Writes that are over and those before them are not: where they begin, and their bytes.
     ahead: RefCell<BTreeMap<u64, u64>>,
     stalled: Cell<Span>,
+    /// Packets that are held back.
+    held_back: Cell<u32>,
+    lost: Cell<u64>,
     /// Nothing more will come.
     is_closed: Cell<bool>,
     failure: RefCell<Option<Error>>,
@@ -50,7 +53,7 @@ pub(super) struct Received {
 /// # Errors
 /// What a host's port cannot do.
 fn check(asked: &Attach, ports: u32) -> Result<(), Error> {
-    let refused = |text: String| Err(Error::Task(TaskError::Usage(text)));
+    let refused = usage::<()>;
     let Wiring {
         bytes_per_second,
         packet_bytes,
@@ -62,8 +65,10 @@ fn check(asked: &Attach, ports: u32) -> Result<(), Error> {
     if bytes_per_second == 0 || packet_bytes == 0 {
         return refused("a wire carries bytes, in packets that have some".into());
     }
-    if asked.policy != Policy::Stall || asked.grow_bytes > 0 || asked.goes_on {
-        let text = "through the host, packets for which there is no room are held back, objects do not grow, and nothing is resumed";
+    let may_lose = asked.policy != Policy::Stall;
+    let may_grow = asked.grow_bytes > 0 || asked.low_bytes > 0;
+    if may_lose || may_grow || asked.share_bytes > 0 || asked.goes_on {
+        let text = "through the host, packets for which there is no room are held back, there are no shares, objects do not grow, and nothing is resumed";
         return refused(text.into());
     }
     if asked.object.is_none() {
@@ -86,13 +91,14 @@ impl Received {
     ) -> Result<Rc<Received>, Error> {
         check(asked, ports)?;
         let name = asked.object.as_deref().unwrap_or_default();
-        let (object, using) = host.use_object(name).await?;
+        let (object, using) = host.use_collected(name).await?;
         if !host.receiver.take(asked.port) {
-            let text = format!("port {} of the host is in use", asked.port);
-            return Err(Error::Task(TaskError::Usage(text)));
+            return usage(format!("port {} of the host is in use", asked.port));
         }
-        host.mount.uses.begin_use(&[object.id.get()]);
+        let holder = Holder::HostCollector(asked.port);
+        let held = host.mount.uses.hold(vec![object.id.get()], holder);
         drop(using);
+        host.receiver.collecting.hold(asked.port, held);
         let track = host
             .sim
             .trace()
@@ -110,6 +116,8 @@ impl Received {
             written: Cell::new(0),
             ahead: RefCell::default(),
             stalled: Cell::new(Span::ZERO),
+            held_back: Cell::new(0),
+            lost: Cell::new(0),
             is_closed: Cell::new(false),
             failure: RefCell::default(),
             changed: Broadcast::new(&host.sim),
@@ -126,8 +134,13 @@ impl Received {
         self.wire.carry(packet.bytes()).await;
         let since = self.host.sim.now();
         let most = self.host.receiver.config().buffer_bytes;
-        while self.held.get() + bytes > most && !self.is_over() {
-            self.changed.next().await;
+        if self.held.get() + bytes > most {
+            self.held_back.set(self.held_back.get() + 1);
+            self.changed.announce();
+            while self.held.get() + bytes > most && !self.is_over() {
+                self.changed.next().await;
+            }
+            self.held_back.set(self.held_back.get() - 1);
         }
         let waited = self.host.sim.now().since(since);
         self.stalled.set(self.stalled.get() + waited);
@@ -147,6 +160,13 @@ impl Received {
     /// The most bytes that a packet may have.
     pub(super) fn packet_bytes_max(&self) -> u64 {
         self.host.receiver.config().buffer_bytes
+    }
+
+    /// Waits until packets are held back as the object is full.
+    pub(super) async fn is_full(&self) {
+        while self.begun.get() < self.object.content.bytes() || self.held_back.get() == 0 {
+            self.changed.next().await;
+        }
     }
 
     fn is_over(&self) -> bool {
@@ -263,31 +283,40 @@ impl Received {
         record.room_bytes.set(self.object.content.bytes());
         record.packets.set(self.packets.get());
         record.packet_bytes.set(self.taken.get());
+        record.lost_bytes.set(self.lost.get());
         record.stalled_ns.set(self.stalled.get().as_ps() / 1000);
         Ok(record)
     }
 
-    /// Ends it: what has come is in the drive for good, as far as the object has room, which has as many bytes then.
+    /// Ends it: what has come is in the drive for good, as far as the object has room, which has as many bytes then. Gives what is told
+    /// of it at its end.
     ///
     /// # Errors
-    /// What the drive reports.
-    pub(super) async fn close(&self) -> Result<u64, Error> {
+    /// [`Error::Held`]; what the drive reports.
+    pub(super) async fn close(&self) -> Result<CollectorRecord, Error> {
+        let object = self.host.object_numbered(self.object.id.get().into());
+        let Some(object) = object.await? else {
+            return usage("the object was erased with the drive's volume".into());
+        };
+        let own = Holder::HostCollector(self.port);
+        self.host.check_sole(&object, own)?;
         self.is_closed.set(true);
         self.changed.announce();
         let writing = self.writing.take();
         if let Some(writing) = writing {
             writing.await;
         }
+        self.lost.set(self.taken.get() - self.begun.get());
         self.host.receiver.give_back(self.port);
-        self.host.mount.uses.end_use(&[self.object.id.get()]);
+        self.host.receiver.collecting.let_go(self.port);
         if let Some(error) = self.failure.take() {
             return Err(error);
         }
         self.host.block.flush().await?;
         let bytes = self.written.get();
-        if bytes < self.object.content.bytes() {
-            self.host.truncate_object(&self.object.name, bytes).await?;
+        if bytes < object.content.bytes() {
+            self.host.truncate_object(&object.name, bytes).await?;
         }
-        Ok(bytes)
+        self.status()
     }
 }

@@ -64,7 +64,7 @@ impl Host {
             ),
             stores_data,
             programs: Rc::new(Programs::new(sim)),
-            collecting: Rc::<Collecting>::default(),
+            collecting: Rc::new(Collecting::new(sim)),
             driver,
             sim: sim.clone(),
         })

@@ -29,16 +29,16 @@ use crate::logical_pages::LogicalPages;
 use crate::platforms::{Batches, Computer, Outlooks};
 
 use card::Card;
-pub(crate) use collecting::Collecting;
+pub(crate) use collecting::{Collecting, Growth};
 pub(crate) use guard::Plain;
 pub(crate) use index::{Index, id_of};
 pub(crate) use machine::{HostMachine, ORIGIN};
-pub(crate) use mount::{Absent, Kept, Mount};
+pub(crate) use mount::{Absent, Kept, Mount, held};
 pub use programs::Program;
 pub(crate) use programs::Programs;
 use receiver::Receiver;
 pub(crate) use reserved::{HeldPages, Writing, erased};
-pub(crate) use uses::Using;
+pub(crate) use uses::{Held, Holder, Using};
 
 pub(crate) const NAMESPACE: NamespaceId = NamespaceId::new(1);
 

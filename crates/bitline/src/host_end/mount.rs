@@ -3,6 +3,7 @@
 use std::cell::{Cell, Ref, RefCell};
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::rc::Rc;
 
 use host::volume::{Group, Volume, VolumeError};
 use nvme::Status;
@@ -15,7 +16,7 @@ use super::Host;
 use super::area::{check_empty, open_on_drive, options};
 use super::index::Index;
 use super::reserved::Reserved;
-use super::uses::{Closing, Uses};
+use super::uses::{Closing, Holder, Uses};
 use crate::error::Error;
 
 /// Plain writes to blocks of the volume at the same time: more than memory holds.
@@ -35,7 +36,7 @@ pub(crate) struct Mount {
     state: RefCell<State>,
     turn: Semaphore,
     /// Who uses which objects.
-    pub(crate) uses: Uses,
+    pub(crate) uses: Rc<Uses>,
     /// What is written and not named yet.
     pub(crate) reserved: Reserved,
     /// Objects, by number, whose length changes.
@@ -82,7 +83,7 @@ impl Mount {
         Mount {
             state: RefCell::new(State::Closed),
             turn: Semaphore::new(sim, 1),
-            uses: Uses::new(sim),
+            uses: Rc::new(Uses::new(sim)),
             reserved: Reserved::new(sim),
             resizing: RangeLock::new(sim),
             in_place: RangeLock::new(sim),
@@ -202,7 +203,7 @@ impl Mount {
     /// them: `find` tells which they are. Nobody waits for the turn while objects are used.
     ///
     /// # Errors
-    /// What opening, `find` or the work reports.
+    /// [`Error::Held`]; what opening, `find` or the work reports.
     pub(crate) async fn alone_with<R>(
         &self,
         host: &Host,
@@ -215,6 +216,11 @@ impl Mount {
         loop {
             let attempt = async |volume: &mut DriveVolume| {
                 let closing = self.uses.close(find(volume)?);
+                if let Some((number, holder)) = closing.held() {
+                    let object = volume.find(number);
+                    let name = object.map_or_else(String::new, |object| object.name);
+                    return Err(held(&name, holder));
+                }
                 if !closing.is_unused() {
                     return Ok(Err(closing));
                 }
@@ -337,6 +343,14 @@ impl Mount {
             .replace(catalogue.first..catalogue.first + catalogue.blocks);
         self.index.replace(Index::of(&volume));
         Ok(Some(volume))
+    }
+}
+
+/// That an object cannot be changed as somebody holds it.
+pub(crate) fn held(name: &str, holder: Holder) -> Error {
+    Error::Held {
+        name: name.to_owned(),
+        by: holder.to_string(),
     }
 }
 

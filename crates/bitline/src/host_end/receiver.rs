@@ -33,7 +33,7 @@ impl Receiver {
             ledger: ledger.clone(),
             link: OnceCell::new(),
             ports: RefCell::default(),
-            collecting: Rc::default(),
+            collecting: Rc::new(Collecting::new(sim)),
         }
     }
 

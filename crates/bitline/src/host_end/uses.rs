@@ -1,8 +1,11 @@
 //! Who uses objects of the volume, and who changes where they are: a change of an object waits for those who use that
-//! one, and whoever comes later waits for the change.
+//! one, and whoever comes later waits for the change. Of those who hold one from call to call nobody can tell when they
+//! let go: what would change it is refused then.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::fmt;
+use std::rc::Rc;
 
 use sim::Sim;
 use sim::resource::Broadcast;
@@ -17,6 +20,55 @@ pub(crate) struct Uses {
 struct Count {
     users: u32,
     closings: u32,
+    holders: Vec<Holder>,
+}
+
+impl Count {
+    fn is_idle(&self) -> bool {
+        self.users == 0 && self.closings == 0 && self.holders.is_empty()
+    }
+}
+
+/// What holds an object until its owner lets go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Holder {
+    /// The collector of a port of the drive.
+    Collector(u16),
+    /// The collector of a port of the host.
+    HostCollector(u16),
+    /// A stream of the drive that writes it.
+    Stream(u32),
+    /// A stream of a card in the host.
+    CardStream(u32),
+}
+
+impl Holder {
+    /// Whether it fills the object.
+    pub(crate) fn collects(self) -> bool {
+        matches!(self, Holder::Collector(_) | Holder::HostCollector(_))
+    }
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Holder::Collector(port) => write!(f, "the collector at port {port}: detach it first"),
+            Holder::HostCollector(port) => write!(
+                f,
+                "the collector at port {port} of the host: detach it first"
+            ),
+            Holder::Stream(number) => write!(f, "stream {number}: close it first"),
+            Holder::CardStream(number) => write!(f, "stream {number} of the card: close it first"),
+        }
+    }
+}
+
+/// Objects that stay as they are until this is dropped.
+#[must_use = "objects are held as long as this is"]
+pub(crate) struct Held {
+    uses: Rc<Uses>,
+    numbers: Vec<u32>,
+    holder: Holder,
 }
 
 /// Objects that stay where they are until this is dropped.
@@ -58,17 +110,25 @@ impl Uses {
         })
     }
 
-    /// Uses objects that the caller uses already, until [`Uses::end_use`].
-    pub(crate) fn begin_use(&self, numbers: &[u32]) {
+    /// Holds objects that the caller uses, from call to call.
+    pub(crate) fn hold(self: &Rc<Uses>, numbers: Vec<u32>, holder: Holder) -> Held {
         let mut objects = self.objects.borrow_mut();
-        for number in numbers {
-            objects.entry(*number).or_default().users += 1;
+        for number in &numbers {
+            let count = objects.entry(*number).or_default();
+            count.holders.push(holder);
+        }
+        Held {
+            uses: self.clone(),
+            numbers,
+            holder,
         }
     }
 
-    /// Ends that.
-    pub(crate) fn end_use(&self, numbers: &[u32]) {
-        self.end(numbers, |count| count.users -= 1);
+    /// Who holds an object, of those that `is_meant`.
+    pub(crate) fn holder(&self, number: u32, is_meant: impl Fn(Holder) -> bool) -> Option<Holder> {
+        let objects = self.objects.borrow();
+        let holders = &objects.get(&number)?.holders;
+        holders.iter().copied().find(|holder| is_meant(*holder))
     }
 
     /// Lets nobody begin to use objects.
@@ -94,7 +154,7 @@ impl Uses {
         for number in numbers {
             if let Some(count) = objects.get_mut(number) {
                 end(count);
-                if count.users == 0 && count.closings == 0 {
+                if count.is_idle() {
                     objects.remove(number);
                 }
             }
@@ -110,6 +170,12 @@ impl Closing<'_> {
         let objects = self.uses.objects.borrow();
         let mut counts = self.numbers.iter().filter_map(|number| objects.get(number));
         counts.all(|count| count.users == 0)
+    }
+
+    /// The first of them that somebody holds, and who.
+    pub(crate) fn held(&self) -> Option<(u32, Holder)> {
+        let mut numbers = self.numbers.iter();
+        numbers.find_map(|number| Some((*number, self.uses.holder(*number, |_| true)?)))
     }
 
     /// Waits until nobody uses them.
@@ -129,5 +195,16 @@ impl Drop for Using<'_> {
 impl Drop for Closing<'_> {
     fn drop(&mut self) {
         self.uses.end(&self.numbers, |count| count.closings -= 1);
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.uses.end(&self.numbers, |count| {
+            let mut holders = count.holders.iter();
+            if let Some(place) = holders.position(|holder| *holder == self.holder) {
+                count.holders.swap_remove(place);
+            }
+        });
     }
 }

@@ -1,17 +1,18 @@
 //! Streams whose program the drive runs.
 
 use std::cell::{Cell, RefCell};
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 use host::streams::{Fetched, StreamDevice};
 use host::tasks::TaskError;
 use host::volume::Object;
 use nvme::task::{Ended, Outcome, RESULT_BYTES_MIN};
 use sim::Span;
+use sim::resource::Semaphore;
 
 use super::StreamRun;
 use crate::error::Error;
-use crate::host_end::{Host, Program};
+use crate::host_end::{Collecting, Held, Holder, Host, Program};
 
 /// The most bytes that are asked for with one command.
 pub(super) const BYTES_PER_COMMAND: u64 = 1 << 20;
@@ -27,8 +28,10 @@ pub(super) struct InDrive {
     collector: Option<u16>,
     /// What it works on, as it was when it was opened, by name.
     objects: Vec<(String, Object)>,
-    /// Those that it writes, which stay where they are.
-    held: Vec<u32>,
+    /// That those which it writes stay where they are, until it is over.
+    held: Cell<Option<Held>>,
+    /// One fetches at a time.
+    fetching: Semaphore,
     /// What was fetched and not asked for yet.
     rest: RefCell<Vec<u8>>,
     outcome: RefCell<Option<Outcome>>,
@@ -41,11 +44,11 @@ impl Drop for InDrive {
             return;
         }
         let (host, number) = (self.host.clone(), self.number);
-        let held = std::mem::take(&mut self.held);
+        let held = self.held.take();
         self.host.sim().spawn_detached(async move {
             // Nobody is left to hear of it.
             let _ = host.stream_device().close(number).await;
-            host.mount.uses.end_use(&held);
+            drop(held);
         });
     }
 }
@@ -56,29 +59,40 @@ impl InDrive {
         host: &Host,
         program: &Program,
         asked: &StreamRun,
-    ) -> Result<InDrive, Error> {
-        let run = &asked.run;
+    ) -> Result<Rc<InDrive>, Error> {
+        let (run, shape) = (&asked.run, asked.shape);
+        if shape.input.is_some() && shape.collector.is_some() {
+            let text = "the input of a stream is a file, or what a collector sends";
+            return Err(Error::Task(TaskError::Usage(text.into())));
+        }
         let (used, using) = host.use_objects(run).await?;
         let request = host.request_of(program, run, &used).await?;
         let device = StreamDevice::new(host.block.clone().with_priority(run.priority));
-        let number = device.open(program.index, &request, asked.shape).await?;
+        let number = device.open(program.index, &request, shape).await?;
         let names = run.files.iter().map(|file| file.name.clone());
         let objects: Vec<(String, Object)> = names.zip(used.files).collect();
         let written = objects.iter().zip(&run.files);
         let written = written.filter(|(_, file)| file.writable);
-        let held: Vec<u32> = written.map(|((_, object), _)| object.id.get()).collect();
-        host.mount.uses.begin_use(&held);
+        let written = written.map(|((_, object), _)| object.id.get());
+        let holder = Holder::Stream(number);
+        let held = host.mount.uses.hold(written.collect(), holder);
         drop(using);
-        Ok(InDrive {
+        let stream = Rc::new(InDrive {
             host: host.clone(),
             number,
-            collector: asked.shape.collector,
+            collector: shape.collector,
             objects,
-            held,
+            held: Cell::new(Some(held)),
+            fetching: Semaphore::new(&host.sim, 1),
             rest: RefCell::default(),
             outcome: RefCell::default(),
             is_closed: Cell::new(false),
-        })
+        });
+        if let (Some(port), None) = (shape.collector, shape.output) {
+            let fetching = fetch_meanwhile(Rc::downgrade(&stream), host.collecting.clone(), port);
+            host.sim.spawn_detached(fetching);
+        }
+        Ok(stream)
     }
 
     pub(super) fn number(&self) -> u32 {
@@ -93,6 +107,7 @@ impl InDrive {
     /// As [`super::Streams::read`].
     pub(super) async fn read(&self, host: &Host, bytes: u64) -> Result<Vec<u8>, Error> {
         self.check(host).await?;
+        let _fetching = self.fetching.acquire(1).await;
         let most = BYTES_PER_COMMAND.min(host.block.bytes_per_command());
         let mut read = self.rest.take();
         let mut has_sent_all = false;
@@ -111,7 +126,7 @@ impl InDrive {
                     host.sim.sleep(LOOK_AGAIN).await;
                 }
                 Fetched::Data(data) => read.extend(data),
-                Fetched::Over(outcome) => *self.outcome.borrow_mut() = Some(outcome),
+                Fetched::Over(outcome) => self.end(outcome),
             }
         }
         if read.is_empty() {
@@ -139,22 +154,40 @@ impl InDrive {
             rest = &rest[taken..];
             // There is room when some of what was made is here.
             self.fetch_ahead(host).await?;
+            self.check_outcome()?;
         }
     }
 
-    /// Fetches what there is, for who reads later.
-    async fn fetch_ahead(&self, host: &Host) -> Result<(), Error> {
+    /// Fetches what there is, for who reads later; whether there was anything.
+    async fn fetch_ahead(&self, host: &Host) -> Result<bool, Error> {
+        let _fetching = self.fetching.acquire(1).await;
+        if self.outcome.borrow().is_some() {
+            return Ok(false);
+        }
         let most = BYTES_PER_COMMAND.min(host.block.bytes_per_command()) as u32;
         match host.stream_device().read(self.number, most).await? {
-            Fetched::Data(data) => self.rest.borrow_mut().extend(data),
-            Fetched::Over(outcome) => *self.outcome.borrow_mut() = Some(outcome),
+            Fetched::Data(data) => {
+                let is_some = !data.is_empty();
+                self.rest.borrow_mut().extend(data);
+                Ok(is_some)
+            }
+            Fetched::Over(outcome) => {
+                self.end(outcome);
+                Ok(false)
+            }
         }
-        self.check_outcome()
+    }
+
+    /// It is over: what it wrote may change again.
+    fn end(&self, outcome: Outcome) {
+        self.held.take();
+        *self.outcome.borrow_mut() = Some(outcome);
     }
 
     /// As [`super::Streams::outcome`].
     pub(super) async fn outcome(&self, host: &Host) -> Result<Outcome, Error> {
         self.check_life(host)?;
+        let _fetching = self.fetching.acquire(1).await;
         let most = BYTES_PER_COMMAND.min(host.block.bytes_per_command()) as u32;
         while self.outcome.borrow().is_none() {
             match host.stream_device().read(self.number, most).await? {
@@ -163,7 +196,7 @@ impl InDrive {
                     return Err(Error::Task(TaskError::Usage(text.into())));
                 }
                 Fetched::Data(data) => self.rest.borrow_mut().extend(data),
-                Fetched::Over(outcome) => *self.outcome.borrow_mut() = Some(outcome),
+                Fetched::Over(outcome) => self.end(outcome),
             }
         }
         self.check_outcome()?;
@@ -177,7 +210,7 @@ impl InDrive {
             return Ok(());
         }
         let closed = host.stream_device().close(self.number).await;
-        host.mount.uses.end_use(&self.held);
+        self.held.take();
         Ok(closed?)
     }
 
@@ -211,6 +244,25 @@ impl InDrive {
                 Err(Error::Stream(Box::new(outcome.clone())))
             }
             _ => Ok(()),
+        }
+    }
+}
+
+/// Fetches what a stream makes of what comes over a port, whenever somebody waits for that: there is room for more then.
+async fn fetch_meanwhile(stream: Weak<InDrive>, collecting: Rc<Collecting>, port: u16) {
+    loop {
+        collecting.awaited(port).await;
+        let Some(stream) = stream.upgrade() else {
+            return;
+        };
+        if stream.is_closed.get() || stream.outcome.borrow().is_some() {
+            return;
+        }
+        match stream.fetch_ahead(&stream.host).await {
+            Ok(true) => {}
+            Ok(false) => stream.host.sim.sleep(LOOK_AGAIN).await,
+            // Who reads hears of it.
+            Err(_) => return,
         }
     }
 }

@@ -133,7 +133,8 @@ impl Streams<'_> {
     /// As [`Streams::open`]; [`TaskError::Usage`](host::tasks::TaskError::Usage) for files besides input and output, for
     /// stores and collectors, which a card does not have.
     pub fn open_on_card(&mut self, module: &[u8], asked: &StreamRun) -> Result<Stream, Error> {
-        let (module, asked) = (module.to_vec(), asked.clone());
+        let (module, mut asked) = (module.to_vec(), asked.clone());
+        asked.run = asked.run.prioritized(self.0);
         self.run_host(|host| async move { host.open_stream_on_card(&module, &asked).await })
     }
 

@@ -7,6 +7,8 @@ use std::collections::VecDeque;
 use std::ops::Deref;
 use std::rc::Rc;
 
+use host::Prioritized;
+use host::block::BlockDevice;
 use host::streams::{Fetched, StreamDevice};
 use host::tasks::{Loading, TaskError};
 use host::volume::{Object, VolumeError};
@@ -18,12 +20,14 @@ use super::StreamRun;
 use super::in_drive::BYTES_PER_COMMAND;
 use crate::driver::Queue;
 use crate::error::Error;
-use crate::host_end::Host;
+use crate::host_end::{Held, Holder, Host};
 use crate::tasks::{TaskRun, Used};
 
 /// A stream of a card that is open.
 pub(super) struct OnCard {
     host: Host,
+    /// The drive, whose commands have the stream's priority.
+    block: BlockDevice<Prioritized<Queue>>,
     card: StreamDevice<Queue>,
     /// Its number on the card.
     number: u32,
@@ -31,8 +35,8 @@ pub(super) struct OnCard {
     /// Whether the caller sends the input, and not the host from a file.
     is_fed: bool,
     output: Option<Object>,
-    /// Objects that it works on, which stay where they are.
-    held: Vec<u32>,
+    /// That objects that it works on stay where they are.
+    held: Cell<Option<Held>>,
     /// What was fetched, and neither read nor written to the drive.
     made: RefCell<Vec<u8>>,
     /// Bytes written to the output's file.
@@ -84,17 +88,19 @@ pub(super) async fn open(host: &Host, module: &[u8], asked: &StreamRun) -> Resul
     let device = StreamDevice::new(card.block.clone());
     let number = device.open(program.index, &request, shape).await?;
     let objects = input.iter().chain(&output);
-    let held: Vec<u32> = objects.map(|object| object.id.get()).collect();
-    host.mount.uses.begin_use(&held);
+    let numbers = objects.map(|object| object.id.get()).collect();
+    let holder = Holder::CardStream(number);
+    let held = host.mount.uses.hold(numbers, holder);
     drop(using);
     let stream = Rc::new(OnCard {
         host: host.clone(),
+        block: host.block.clone().with_priority(run.priority),
         card: device,
         number,
         begun: host.sim.now(),
         is_fed: input.is_none(),
         output,
-        held,
+        held: Cell::new(Some(held)),
         made: RefCell::default(),
         written: Cell::new(0),
         sendings: Cell::new(0),
@@ -191,6 +197,9 @@ impl OnCard {
 
     fn end(&self, mut outcome: Outcome) {
         outcome.nanoseconds = self.host.sim.now().since(self.begun).as_ps() / 1000;
+        if outcome.ended == Ended::Committed {
+            self.held.take();
+        }
         self.ended.borrow_mut().get_or_insert(outcome);
         self.changed.announce();
     }
@@ -207,7 +216,7 @@ impl OnCard {
         loop {
             while coming.len() < most as usize && offset < all {
                 let bytes = piece_bytes.min(all - offset);
-                let read = read(self.host.clone(), object.clone(), (offset, bytes));
+                let read = read(self.clone(), object.clone(), (offset, bytes));
                 coming.push_back(Job(self.host.sim.spawn(read)));
                 offset += bytes;
             }
@@ -264,7 +273,7 @@ impl OnCard {
 
     async fn fetch_all(&self) -> Result<Outcome, Error> {
         let machine = &self.host.machine;
-        let most = BYTES_PER_COMMAND.min(self.host.block.bytes_per_command()) as u32;
+        let most = BYTES_PER_COMMAND.min(self.block.bytes_per_command()) as u32;
         loop {
             let sendings = self.sendings.get();
             machine.kernel(machine.config().request_ns).await;
@@ -322,7 +331,7 @@ impl OnCard {
             self.write(object, rest).await?;
         }
         self.written_but_for(0).await?;
-        Ok(self.host.block.flush().await?)
+        Ok(self.block.flush().await?)
     }
 
     /// Has bytes written while the card goes on.
@@ -332,7 +341,7 @@ impl OnCard {
         machine.memory_moves(data.len() as u64);
         let offset = self.written.get();
         self.written.set(offset + data.len() as u64);
-        let (object, block) = (object.clone(), self.host.block.clone());
+        let (object, block) = (object.clone(), self.block.clone());
         let write = async move { Ok(object.write(&block, offset, &data).await?) };
         let job = Job(self.host.sim.spawn(write));
         self.writes.borrow_mut().push_back(job);
@@ -414,7 +423,7 @@ impl OnCard {
         self.jobs.take();
         self.writes.take();
         let closed = self.card.close(self.number).await;
-        self.host.mount.uses.end_use(&self.held);
+        self.held.take();
         Ok(closed?)
     }
 
@@ -447,11 +456,15 @@ impl OnCard {
     }
 }
 
-async fn read(host: Host, object: Object, (offset, bytes): (u64, u64)) -> Result<Vec<u8>, Error> {
-    let machine = &host.machine;
+async fn read(
+    stream: Rc<OnCard>,
+    object: Object,
+    (offset, bytes): (u64, u64),
+) -> Result<Vec<u8>, Error> {
+    let machine = &stream.host.machine;
     machine.kernel(machine.config().request_ns).await;
     machine.memory_moves(bytes);
-    let data: Result<Vec<u8>, VolumeError> = object.read(&host.block, offset, bytes).await;
+    let data: Result<Vec<u8>, VolumeError> = object.read(&stream.block, offset, bytes).await;
     machine.kernel(machine.config().wake_ns).await;
     Ok(data?)
 }

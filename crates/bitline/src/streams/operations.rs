@@ -48,7 +48,7 @@ impl Host {
     /// As there.
     pub async fn open_stream(&self, program: &Program, asked: &StreamRun) -> Result<Stream, Error> {
         let opened = InDrive::open(self, program, asked).await?;
-        Ok(Stream(Place::Drive(Rc::new(opened))))
+        Ok(Stream(Place::Drive(opened)))
     }
 
     /// As [`super::Streams::open_on_card`].

@@ -10,6 +10,7 @@ use crate::host_end::Absent;
 use crate::host_end::DriveVolume;
 use crate::host_end::Host;
 use crate::host_end::erased;
+use crate::host_end::held;
 
 impl Host {
     /// As [`super::Volume::read_at`].
@@ -49,6 +50,7 @@ impl Host {
     pub async fn append_to_object(&self, name: &str, data: &[u8]) -> Result<(), Error> {
         let _resizing = self.resizing(name).await?;
         let (object, _using) = self.use_object(name).await?;
+        self.check_unheld(&object)?;
         let bytes = object.content.bytes() + data.len() as u64;
         let content = object.content.resized(name, bytes)?;
         content.check()?;
@@ -105,6 +107,15 @@ impl Host {
         };
         let shortened = self.mount.alone_with(self, mine, shorten).await?;
         shortened.ok_or_else(|| not_found(name).into())
+    }
+
+    /// # Errors
+    /// [`Error::Held`] if somebody holds an object as long as it is.
+    fn check_unheld(&self, object: &Object) -> Result<(), Error> {
+        match self.mount.uses.holder(object.id.get(), |_| true) {
+            Some(holder) => Err(held(&object.name, holder)),
+            None => Ok(()),
+        }
     }
 
     /// Waits until nobody else changes an object's length.

@@ -313,6 +313,7 @@ fn what_only_ports_of_the_drive_do_is_refused() {
         (to(0).policy(Policy::DropNewest), "held back"),
         (to(0).growing(1, 100), "do not grow"),
         (to(0).going_on(), "nothing is resumed"),
+        (to(0).share(1 << 20), "no shares"),
         (Attach::for_streams(0).through_host(), "needs an object"),
         (to(u16::MAX), "collector.ports"),
     ] {
@@ -321,10 +322,10 @@ fn what_only_ports_of_the_drive_do_is_refused() {
         assert!(text.contains(says), "{text}");
     }
     let first = drive.collectors().attach(&to(0)).expect("it is attached");
-    let second = drive.collectors().attach(&to(0)).err().expect("refused");
-    assert!(second.to_string().contains("in use"), "{second}");
-    drive.collectors().detach(first).expect("it ends");
     drive.collectors().allocate("more", 1 << 16).expect("room");
     let again = Attach::to(0, "more").through_host();
+    let second = drive.collectors().attach(&again).err().expect("refused");
+    assert!(second.to_string().contains("in use"), "{second}");
+    drive.collectors().detach(first).expect("it ends");
     drive.collectors().attach(&again).expect("it is free again");
 }

@@ -5,6 +5,7 @@ mod aborted;
 mod atomic;
 mod beside;
 mod collectors;
+mod collectors_held;
 mod collectors_kept;
 mod counted;
 mod erased;

@@ -217,14 +217,16 @@ impl Streams {
     /// Invalid Field if a file is none, may not be written, or is both.
     fn ends_of(&self, asked: &StreamRequest) -> Result<Ends, Status> {
         let file = |number: u32| asked.run.files.get(number as usize);
-        let input_fits = asked.input.is_none_or(|number| file(number).is_some());
+        let input_fits = asked
+            .input
+            .is_none_or(|number| file(number).is_some() && !asked.is_collected);
         let output_fits = asked.output.is_none_or(|number| {
             file(number).is_some_and(crate::tx::File::is_writable) && asked.input != Some(number)
         });
         match input_fits && output_fits {
             true => Ok(Ends {
                 input: asked.input,
-                is_collected: asked.is_collected && asked.input.is_none(),
+                is_collected: asked.is_collected,
                 output: asked.output,
             }),
             false => Err(Status::INVALID_FIELD),

@@ -16,7 +16,7 @@ use crate::transport::Transport;
 pub struct Shape {
     /// The file of the request that is the input, by number; none if the host sends it, or a collector.
     pub input: Option<u32>,
-    /// The port of the collector that sends the input; of no effect with a file.
+    /// The port of the collector that sends the input, which is no file then.
     pub collector: Option<u16>,
     /// The file of the request that takes the output; none if the host fetches it.
     pub output: Option<u32>,

@@ -71,8 +71,6 @@ _FILE_BYTES = 1 << 30
 _WRITTEN_PART = 4
 #: Blocks that host reads go to: 256 MiB.
 _RANGE_BLOCKS = 65_536
-#: Of a page, which is how much a stream's read brings.
-_PAGE_BYTES = 16_384
 #: The stream fills its buffers before anything is measured.
 _WARM_READS = 256
 
@@ -164,9 +162,9 @@ def _point(drive: bitline.Drive, policy: str, rate: int, reads: int) -> Point:
     reads = min(reads, int(rate * _SECONDS_MAX))
     with drive.streams.open("read", task=module(), to="written"):
         drive.measure(_flow("warm", rate, reads=_WARM_READS))
-        before = drive.statistics.flash.page_reads
+        before = drive.statistics.streams.input_bytes
         report = drive.measure(_flow("host", rate, reads=reads))
-        pages = drive.statistics.flash.page_reads - before - reads
+        streamed = drive.statistics.streams.input_bytes - before
         latency = report.flows[0].read
         assert latency is not None, "the flow reads"
         seconds = report.elapsed.s
@@ -178,7 +176,7 @@ def _point(drive: bitline.Drive, policy: str, rate: int, reads: int) -> Point:
             latency.p50.us,
             latency.p99.us,
             latency.p999.us,
-            pages * _PAGE_BYTES / seconds / 1e6,
+            streamed / seconds / 1e6,
         )
 
 

@@ -93,7 +93,7 @@ impl Controller {
         })
     }
 
-    /// The request of a command that lies in host memory.
+    /// The request of a command that lies in host memory: what it is called, and files.
     async fn files_asked(
         &self,
         namespace: &Namespace,
@@ -103,6 +103,14 @@ impl Controller {
         self.check_transfer(bytes.into())?;
         let request = self.fetch_parameters(data, bytes.into(), Carries::Parameters, origin);
         let request = Request::decode(&request.await?)?;
+        let files_only = Request {
+            identifier: request.identifier,
+            files: request.files.clone(),
+            ..Request::default()
+        };
+        if request != files_only {
+            return Err(Status::INVALID_FIELD);
+        }
         self.asked(namespace, request)
     }
 }

@@ -24,6 +24,8 @@ pub struct ArrivalCounts {
     pub oldest: u64,
     /// Bytes of these.
     pub oldest_bytes: u64,
+    /// Bytes given up at the end, for want of room where they go.
+    pub lost_bytes: u64,
     /// How long packets were held back on their wire.
     pub stalled: Span,
 }
@@ -55,6 +57,8 @@ pub(super) struct Arrivals {
     is_cut: Cell<bool>,
     /// Packets that are admitted and not there yet.
     coming: Cell<u32>,
+    /// Packets that are held back.
+    held_back: Cell<u32>,
     is_closed: Cell<bool>,
     changed: Broadcast,
     counts: Cell<ArrivalCounts>,
@@ -72,6 +76,7 @@ impl Arrivals {
             seen_bytes: Cell::new(0),
             is_cut: Cell::new(false),
             coming: Cell::new(0),
+            held_back: Cell::new(0),
             is_closed: Cell::new(false),
             changed: Broadcast::new(sim),
             counts: Cell::default(),
@@ -81,6 +86,10 @@ impl Arrivals {
     /// Makes room for a packet, by the policy; or says why it is not taken in.
     pub(super) async fn admit(&self, bytes: u64) -> Result<Admitted<'_>, Arrival> {
         let begun = self.sim.now();
+        let mut stalls = Stalls {
+            arrivals: self,
+            is_stalled: false,
+        };
         let mut dropped = 0;
         let outcome = loop {
             if self.is_closed.get() {
@@ -91,7 +100,10 @@ impl Arrivals {
             }
             match self.policy {
                 // What has more bytes than there can ever be room for would wait for ever.
-                Policy::Stall if bytes <= self.share => self.changed.next().await,
+                Policy::Stall if bytes <= self.share => {
+                    stalls.begin();
+                    self.changed.next().await;
+                }
                 Policy::DropOldest if bytes <= self.share => match self.drop_oldest() {
                     Some(bytes) => dropped += bytes,
                     None => break Err(Arrival::Dropped),
@@ -99,6 +111,7 @@ impl Arrivals {
                 _ => break Err(Arrival::Dropped),
             }
         };
+        drop(stalls);
         let stalled = self.sim.now().since(begun);
         self.count(|counts| counts.stalled += stalled);
         match &outcome {
@@ -213,16 +226,31 @@ impl Arrivals {
         self.changed.announce();
     }
 
+    /// Whether packets are held back.
+    pub(super) fn hold_back(&self) -> bool {
+        self.held_back.get() > 0
+    }
+
+    /// Waits until any of this changes.
+    pub(super) async fn changed(&self) {
+        self.changed.next().await;
+    }
+
+    /// What is asked of who waits for changes has changed.
+    pub(super) fn announce(&self) {
+        self.changed.announce();
+    }
+
     /// What waits is given up, as there is nowhere to put it.
     pub(super) fn give_up(&self) -> u64 {
-        let mut given_up = 0;
+        self.waiting.take();
         self.is_cut.set(false);
         self.seen_bytes.set(0);
-        while let Some(bytes) = self.drop_oldest() {
-            given_up += bytes;
-        }
+        let bytes = self.waiting_bytes.take();
+        self.held.set(self.held.get() - bytes);
+        self.count(|counts| counts.lost_bytes += bytes);
         self.changed.announce();
-        given_up
+        bytes
     }
 
     /// Nothing more comes.
@@ -248,6 +276,29 @@ impl Arrivals {
         let mut counts = self.counts.get();
         change(&mut counts);
         self.counts.set(counts);
+    }
+}
+
+/// A packet that is held back from some time on, until this is dropped.
+struct Stalls<'a> {
+    arrivals: &'a Arrivals,
+    is_stalled: bool,
+}
+
+impl Stalls<'_> {
+    fn begin(&mut self) {
+        if !std::mem::replace(&mut self.is_stalled, true) {
+            let held_back = &self.arrivals.held_back;
+            held_back.set(held_back.get() + 1);
+            self.arrivals.changed.announce();
+        }
+    }
+}
+
+impl Drop for Stalls<'_> {
+    fn drop(&mut self) {
+        let held_back = &self.arrivals.held_back;
+        held_back.set(held_back.get() - u32::from(self.is_stalled));
     }
 }
 

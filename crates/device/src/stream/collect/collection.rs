@@ -9,7 +9,7 @@ use sim::{JoinHandle, Sim};
 
 use super::arrivals::Arrivals;
 use super::extents::Extents;
-use super::{CollectorId, Collectors};
+use super::{Claim, CollectorId, Collectors};
 use crate::port::{Switch, Wire};
 use crate::schedule::Origin;
 use crate::stream::pipeline::whole;
@@ -30,6 +30,8 @@ pub(super) struct Collection {
     pub(super) extents: Option<Extents>,
     /// How few bytes of room are left when the host is told.
     pub(super) low_bytes: u64,
+    /// It waits for more room.
+    pub(super) wants_room: Cell<bool>,
     /// The host was told of this much room.
     pub(super) told_of: Cell<u64>,
     /// Bytes of a page of flash.
@@ -52,6 +54,8 @@ pub(super) struct Collection {
     /// Everything that came is where it goes.
     pub(super) is_over: Cell<bool>,
     pub(super) changed: Broadcast,
+    /// That its port and share are its own.
+    pub(super) _claim: Claim,
 }
 
 /// Pages written that those before them are not, and who writes.
@@ -196,9 +200,17 @@ impl Collection {
             if self.arrivals.is_closed() {
                 return (left > 0).then_some(left);
             }
+            self.wants_room.set(true);
+            self.arrivals.announce();
             // Closed or extended.
             extents.changed.next().await;
+            self.wants_room.set(false);
         }
+    }
+
+    /// Whether packets are held back until its extents have more room.
+    pub(super) fn is_full(&self) -> bool {
+        self.wants_room.get() && self.arrivals.hold_back()
     }
 
     /// Gives what came to the stream that takes it, if there is one.

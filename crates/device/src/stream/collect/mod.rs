@@ -16,10 +16,10 @@ mod told;
 mod turns;
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::{Rc, Weak};
 
-use nvme::collector::Policy;
+use nvme::collector::{CollectorRecord, Policy};
 use nvme::{NamespaceId, Status};
 use sim::resource::Broadcast;
 use sim::{AccountId, Ledger, Sim};
@@ -35,7 +35,7 @@ use turns::Turns;
 
 use super::{StreamId, Streams};
 use crate::backend::Backend;
-use crate::ftl::Ftl;
+use crate::ftl::{Ftl, FtlError};
 use crate::memory::DramMap;
 use crate::part::Part;
 use crate::port::{Switch, Wire, Wiring};
@@ -68,6 +68,50 @@ pub struct CollectRequest {
     pub goes_on: bool,
 }
 
+/// The port of a collection, and its share of the switch, which nobody else has until this is dropped.
+struct Claim {
+    collectors: Weak<Collectors>,
+    port: u32,
+    share: u64,
+}
+
+impl Claim {
+    fn new(collectors: &Rc<Collectors>, port: u32, share: u64) -> Claim {
+        collectors.ports.borrow_mut().insert(port);
+        collectors.shared.set(collectors.shared.get() + share);
+        Claim {
+            collectors: Rc::downgrade(collectors),
+            port,
+            share,
+        }
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        if let Some(collectors) = self.collectors.upgrade() {
+            collectors.ports.borrow_mut().remove(&self.port);
+            let shared = collectors.shared.get() - self.share;
+            collectors.shared.set(shared);
+        }
+    }
+}
+
+/// What is known of a collection that is over.
+#[derive(Clone, Copy)]
+struct Known {
+    position: Position,
+    /// What was told of it at its end; nothing of one that a power cut has ended.
+    told: Option<CollectorRecord>,
+}
+
+impl From<Position> for Known {
+    fn from(position: Position) -> Known {
+        let told = None;
+        Known { position, told }
+    }
+}
+
 /// How a collection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Collected {
@@ -90,8 +134,10 @@ pub struct Collectors {
     wires: RefCell<BTreeMap<u32, Wiring>>,
     open: RefCell<BTreeMap<CollectorId, Rc<Collection>>>,
     /// What the journal has.
-    known: RefCell<BTreeMap<CollectorId, Position>>,
-    /// Bytes of the switch's buffer that open collections may have together.
+    known: RefCell<BTreeMap<CollectorId, Known>>,
+    /// Ports that collections have, those that are about to be open included.
+    ports: RefCell<BTreeSet<u32>>,
+    /// Bytes of the switch's buffer that these may have together.
     shared: Cell<u64>,
     turns: Rc<Turns>,
     /// The journal is being written.
@@ -120,6 +166,7 @@ impl Collectors {
         let planes = backend.schedule.geometry().planes();
         let facts = ftl.facts_of(position::POSITIONS).into_iter();
         let known = facts.filter_map(|(key, fact)| position::decode(key, &fact));
+        let known = known.map(|(id, position)| (id, Known::from(position)));
         Rc::new(Collectors {
             sim: sim.clone(),
             config: *config,
@@ -133,6 +180,7 @@ impl Collectors {
             wires: RefCell::default(),
             open: RefCell::default(),
             known: RefCell::new(known.collect()),
+            ports: RefCell::default(),
             shared: Cell::new(0),
             turns: Turns::new(sim, planes.saturating_mul(config.writes_per_plane)),
             keeping: Cell::new(false),
@@ -191,8 +239,7 @@ impl Collectors {
     ) -> Result<u64, Status> {
         let wiring = self.wires.borrow().get(&id.port).copied();
         let wiring = wiring.ok_or(Status::INVALID_FIELD)?;
-        let in_use = || self.open.borrow().keys().any(|open| open.port == id.port);
-        if in_use() {
+        if self.ports.borrow().contains(&id.port) {
             return Err(Status::COLLECTOR_IN_USE);
         }
         let page_bytes = u64::from(self.page_bytes);
@@ -201,7 +248,9 @@ impl Collectors {
             asked => asked,
         };
         let begin = match (asked.goes_on, self.known.borrow().get(&id)) {
-            (true, Some(known)) if known.identifier == asked.identifier => known.bytes,
+            (true, Some(known)) if known.position.identifier == asked.identifier => {
+                known.position.bytes
+            }
             (true, _) => return Err(Status::INVALID_FIELD),
             (false, _) => 0,
         };
@@ -213,15 +262,10 @@ impl Collectors {
         if share > self.config.buffer_bytes - self.shared.get() {
             return Err(Status::COLLECTOR_LIMIT_REACHED);
         }
-        self.shared.set(self.shared.get() + share);
-        let begun = self.begin(id, asked, (share, begin), wiring, origin).await;
-        if begun.is_err() || in_use() {
-            self.shared.set(self.shared.get() - share);
-        }
-        let collection = begun?;
-        if in_use() {
-            return Err(Status::COLLECTOR_IN_USE);
-        }
+        let claim = Claim::new(self, id.port, share);
+        let collection = self
+            .begin(id, asked, (claim, begin), wiring, origin)
+            .await?;
         self.open.borrow_mut().insert(id, collection.clone());
         self.known.borrow_mut().remove(&id);
         self.count(|counts| counts.opened += 1);
@@ -247,7 +291,7 @@ impl Collectors {
         self: &Rc<Collectors>,
         id: CollectorId,
         asked: CollectRequest,
-        (share, begin): (u64, u64),
+        (claim, begin): (Claim, u64),
         wiring: Wiring,
         origin: Origin,
     ) -> Result<Rc<Collection>, Status> {
@@ -262,7 +306,7 @@ impl Collectors {
                 });
                 // What was collected before is not taken for this one after a power cut.
                 let put = self.ftl.put_fact(position::key(id), &fact).await;
-                put.map_err(|_| Status::CAPACITY_EXCEEDED)?;
+                put.map_err(|error| unkept(&error))?;
                 Some(extents)
             }
         };
@@ -272,11 +316,13 @@ impl Collectors {
             id,
             identifier: asked.identifier,
             origin,
-            arrivals: Arrivals::new(&self.sim, asked.policy, share),
+            arrivals: Arrivals::new(&self.sim, asked.policy, claim.share),
+            _claim: claim,
             wire,
             switch: self.switch.clone(),
             extents,
             low_bytes: asked.low_bytes,
+            wants_room: Cell::new(false),
             told_of: Cell::new(0),
             page_bytes: self.page_bytes.into(),
             row_bytes: u64::from(self.page_bytes) * u64::from(self.planes),
@@ -330,16 +376,21 @@ impl Collectors {
         while !collection.is_over.get() {
             collection.changed.next().await;
         }
+        let is_same = self.of(id).is_ok_and(|open| Rc::ptr_eq(&open, &collection));
+        if !is_same {
+            // Another one closed it meanwhile.
+            return Err(Status::NO_SUCH_COLLECTOR);
+        }
         self.open.borrow_mut().remove(&id);
         self.count(|counts| counts.add(&collection));
-        self.shared
-            .set(self.shared.get() - collection.arrivals.share());
         if collection.extents.is_some() {
             let position = Position {
                 identifier: collection.identifier,
                 bytes: collection.durable.get(),
             };
-            self.known.borrow_mut().insert(id, position);
+            let told = Some(collection.record());
+            let known = Known { position, told };
+            self.known.borrow_mut().insert(id, known);
         }
         match collection.failure.borrow().is_none() {
             true => Ok(Collected {
@@ -354,9 +405,11 @@ impl Collectors {
         let known = self.known.borrow().get(&id).copied();
         let known = known.ok_or(Status::NO_SUCH_COLLECTOR)?;
         let gone = self.ftl.put_facts(vec![(position::key(id), None)]).await;
-        gone.map_err(|_| Status::CAPACITY_EXCEEDED)?;
+        gone.map_err(|error| unkept(&error))?;
         self.known.borrow_mut().remove(&id);
-        Ok(Collected { bytes: known.bytes })
+        Ok(Collected {
+            bytes: known.position.bytes,
+        })
     }
 
     /// Ends and forgets the collections of a namespace.
@@ -406,6 +459,16 @@ impl Collectors {
         }
     }
 
+    /// Waits until packets of a port are held back until its extents have more room.
+    pub async fn is_full(&self, port: u32) {
+        let Some(collection) = self.on(port) else {
+            return std::future::pending().await;
+        };
+        while !collection.is_full() {
+            collection.arrivals.changed().await;
+        }
+    }
+
     /// The most bytes that a packet of a collection may have; none if there is no such collection.
     pub fn packet_bytes_max(&self, port: u32) -> Option<u64> {
         let collection = self.on(port)?;
@@ -429,6 +492,14 @@ impl Collectors {
     /// The most bytes that were in the switch at once.
     pub fn held_most(&self) -> u64 {
         self.switch.held_most()
+    }
+}
+
+/// What is told of a position that the journal did not take.
+fn unkept(error: &FtlError) -> Status {
+    match error {
+        FtlError::NoSpace => Status::CAPACITY_EXCEEDED,
+        _ => Status::INTERNAL_ERROR,
     }
 }
 

@@ -29,6 +29,8 @@ pub struct CollectorCounts {
     pub dropped_oldest: u64,
     /// Bytes of these.
     pub dropped_oldest_bytes: u64,
+    /// Bytes for which there was no room where they go when a collection ended.
+    pub lost_bytes: u64,
     /// Nanoseconds for which packets were held back on their wires, of all ports together.
     pub stalled_ns: u64,
     /// Bytes written to flash.
@@ -49,6 +51,7 @@ impl CollectorCounts {
         self.dropped_newest_bytes += counts.newest_bytes;
         self.dropped_oldest += counts.oldest;
         self.dropped_oldest_bytes += counts.oldest_bytes;
+        self.lost_bytes += counts.lost_bytes;
         self.stalled_ns += counts.stalled.as_ps() / 1000;
         self.written_bytes += collection.written.get() - collection.begun;
     }
@@ -85,11 +88,11 @@ impl Collectors {
     pub fn list(&self, namespace: NamespaceId) -> Vec<CollectorRecord> {
         let mut records = BTreeMap::new();
         for (id, known) in &*self.known.borrow() {
-            let mut record = CollectorRecord::default();
+            let mut record = known.told.unwrap_or_default();
             record.port = id.port.into();
             record.state = CollectorState::Over.code();
-            record.identifier = known.identifier.into();
-            record.bytes = known.bytes.into();
+            record.identifier = known.position.identifier.into();
+            record.bytes = known.position.bytes.into();
             records.insert(*id, record);
         }
         for (id, collection) in &*self.open.borrow() {
@@ -102,7 +105,7 @@ impl Collectors {
 }
 
 impl Collection {
-    fn record(&self) -> CollectorRecord {
+    pub(super) fn record(&self) -> CollectorRecord {
         let counts = self.arrivals.counts();
         let state = match self.failure.borrow().is_some() {
             true => CollectorState::Failed,
@@ -121,6 +124,7 @@ impl Collection {
         record.newest_bytes = counts.newest_bytes.into();
         record.oldest = counts.oldest.into();
         record.oldest_bytes = counts.oldest_bytes.into();
+        record.lost_bytes = counts.lost_bytes.into();
         record.stalled_ns = (counts.stalled.as_ps() / 1000).into();
         record
     }

@@ -303,8 +303,8 @@ class Collectors:
     def list(self) -> builtins.list[_Record]:
         """What it tells of all of them."""
 
-    def detach(self, handle: int) -> int:
-        """End a collection; how many bytes there are."""
+    def detach(self, handle: int) -> _Record:
+        """End a collection; what the drive tells of it at its end."""
 
     def settle(self, port: int) -> int:
         """End one that a power cut has ended; how many bytes there are."""

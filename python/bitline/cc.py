@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from bitline import wasm
@@ -168,6 +169,22 @@ def compile_task(
         _check(compiler, sources, objects, module)
     output.write_bytes(module)
     return Compiled(output, len(module), warnings)
+
+
+@cache
+def compiled(source: Path, *, include: tuple[Path, ...] = ()) -> bytes:
+    """The module of a task in one file of C that lies beside a program, compiled once in a process.
+
+    Args:
+        source: The file, by its absolute path. Changes after the first call are not seen.
+        include: Further folders of headers.
+
+    Raises:
+        CompileError: The source makes no task that a drive could run.
+        UsageError: No compiler, or no such file; the message says what to install.
+    """
+    with tempfile.TemporaryDirectory(prefix="bitline-cc-") as folder:
+        return compile_task([source], Path(folder) / "task.wasm", include=include).path.read_bytes()
 
 
 def _clang() -> tuple[str, int]:

@@ -253,8 +253,8 @@ class Collectors:
 
         Raises:
             NotFoundError: There is no such object.
-            UsageError: A port or wire that the drive does not have; an object that is no file, or that another
-                collector fills; nothing to go on with, or something that was not settled.
+            UsageError: A port or wire that the drive does not have; an object that is no file, or that
+                another collector fills; nothing to go on with, or something that was not settled.
             NvmeError: What the drive reports: Collector In Use, Collector Limit Reached.
         """
         wire = wire or Wire()

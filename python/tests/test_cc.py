@@ -11,7 +11,7 @@ import pytest
 from command_line import Run
 
 from bitline import cc, wasm
-from bitline.cc import CompileError, compile_task
+from bitline.cc import CompileError, compile_task, compiled
 from bitline.errors import UsageError
 
 TASKS = Path(__file__).parents[2] / "examples" / "tasks"
@@ -94,6 +94,21 @@ def test_memory_does_not_grow_with_the_files(tmp_path: Path) -> None:
     made = compile_task([TASKS / "bitmap.c"], tmp_path / "task.wasm")
     sizes = [task_host.run(made.path, *twin.case(size, 1)).memory_bytes for size in (1_000, 8_000_000)]
     assert sizes[0] == sizes[1] < 2 << 20
+
+
+@compiles
+def test_what_comes_with_a_program_is_compiled_once(tmp_path: Path) -> None:
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "factor.h").write_text("#define FACTOR 2\n")
+    source = written(tmp_path, "return FACTOR;", '#include "factor.h"')
+    with pytest.raises(CompileError, match="does not compile"):
+        compiled(source)
+    module = compiled(source, include=(tmp_path / "more",))
+    made = compile_task([source], tmp_path / "task.wasm", include=[tmp_path / "more"])
+    assert module == made.path.read_bytes()
+    assert compiled(source, include=(tmp_path / "more",)) is module
+    with pytest.raises(UsageError, match=r"absent\.c: no such file"):
+        compiled(tmp_path / "absent.c")
 
 
 @compiles

@@ -21,6 +21,18 @@ def packets(size: int) -> list[bytes]:
     return [DATA[at : at + size] for at in range(0, len(DATA), size)]
 
 
+def echo(folder: Path) -> Path:
+    """A task that emits what it takes, compiled into a folder."""
+    source, module = folder / "echo.c", folder / "echo.wasm"
+    source.write_text(
+        "#include <bitline/isc.h>\nstatic uint8_t piece[1 << 18];\nint isc_task(void) { int64_t got;\n"
+        "while ((got = isc_stream_next(piece, sizeof piece, 0)) > 0) isc_stream_emit(piece, (size_t)got);\n"
+        "return 0; }\n"
+    )
+    compile_task([source], module)
+    return module
+
+
 def test_frames_of_a_file_are_collected(drive: bitline.Drive, tmp_path: Path) -> None:
     video = tmp_path / "video.raw"
     video.write_bytes(DATA)
@@ -91,15 +103,9 @@ def test_a_power_cut_leaves_the_beginning(drive: bitline.Drive) -> None:
 
 @compiles
 def test_a_stream_takes_what_a_collector_sends(drive: bitline.Drive, tmp_path: Path) -> None:
-    source = tmp_path / "echo.c"
-    source.write_text(
-        "#include <bitline/isc.h>\nstatic uint8_t piece[1 << 18];\nint isc_task(void) { int64_t got;\n"
-        "while ((got = isc_stream_next(piece, sizeof piece, 0)) > 0) isc_stream_emit(piece, (size_t)got);\n"
-        "return 0; }\n"
-    )
-    compile_task([source], tmp_path / "echo.wasm")
+    module = echo(tmp_path)
     camera = drive.collectors.attach(0, None, source=packets(5000))
-    with drive.streams.open(camera, task=tmp_path / "echo.wasm", piece_size=20_000) as stream:
+    with drive.streams.open(camera, task=module, piece_size=20_000) as stream:
         camera.send(packets(5000))
         assert stream.read(100_000) == DATA[:100_000]
         assert camera.detach() == 0
@@ -129,20 +135,26 @@ def test_what_cannot_be_collected_is_refused(drive: bitline.Drive) -> None:
         attach(0, "frames", wire=Wire(rate=10**12))
     with pytest.raises(UsageError, match="no collection has ended at port 0"):
         attach(0, "frames", resume=True)
-    with attach(0, "frames") as camera:
+    with pytest.raises(UsageError, match="two numbers of seconds"):
+        attach(0, "frames", burst=(1,))  # type: ignore[arg-type]
+    camera = attach(0, "frames", source=[b"slow"], rate=1e-9)
+    with pytest.raises(UsageError, match="a day at most"):
+        camera.run()
+    assert camera.detach() == 0
+    drive.collectors.allocate("more", 1 << 16)
+    with attach(0, "more") as camera:
         with pytest.raises(NvmeError, match="Collector In Use"):
-            attach(0, "frames")
+            attach(0, None)
         with pytest.raises(TypeError, match="bytes"):
             camera.send([1])  # type: ignore[list-item]
     with pytest.raises(UsageError, match="no collection has ended"):
         drive.collectors.settle(0)
 
 
-@compiles
 def test_what_does_not_fit_is_told_and_held_until_then(drive: bitline.Drive) -> None:
     drive.collectors.allocate("frames", 20_000)
     camera = drive.collectors.attach(0, "frames", source=packets(1000), rate=50e6, share=1 << 16)
-    with pytest.raises(UsageError, match="'frames' is full|\"frames\" is full"):
+    with pytest.raises(UsageError, match='"frames" is full'):
         camera.run()
     with pytest.raises(UsageError, match="held by the collector at port 0: detach it first"):
         del drive.volume["frames"]
@@ -163,17 +175,20 @@ def test_objects_grow_by_whole_pages(drive: bitline.Drive) -> None:
     assert drive.volume["frames"] == DATA
 
 
+@compiles
 def test_what_could_not_be_detached_can_be_later(drive: bitline.Drive, tmp_path: Path) -> None:
-    module = compiles(ECHO, tmp_path)
+    module = echo(tmp_path)
     drive.collectors.allocate("frames", 1 << 20)
     camera = drive.collectors.attach(0, "frames", source=packets(1000), rate=50e6)
     camera.run()
-    with drive.streams.open("frames", task=module, where="card"):
-        with pytest.raises(UsageError, match="close it first"):
-            camera.detach()
+    card = drive.streams.open("frames", task=module, where="card")
+    with pytest.raises(UsageError, match="close it first"):
+        camera.detach()
+    card.close()
     assert camera.detach() == len(DATA)
 
 
+@compiles
 def test_a_trace_shows_port_switch_elements_and_dies_at_work_at_once(tmp_path: Path) -> None:
     source = Path(__file__).parents[2] / "examples" / "streams" / "bright.c"
     task = compile_task([source], tmp_path / "bright.wasm").path

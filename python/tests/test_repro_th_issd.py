@@ -1,5 +1,6 @@
 """TH-iSSD reproduced: its tasks held against NumPy and closed formulas, and its systems, at reduced size."""
 
+from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,18 @@ from test_cc import compiles
 import bitline
 from bitline.repro.th_issd import WORKLOADS, edge, intensity, published, queries
 from bitline.repro.th_issd.report import FIGURES
-from bitline.repro.th_issd.systems import BASELINE, EDGE, OURS, SERIAL, SYSTEMS, fill, opened
+from bitline.repro.th_issd.systems import (
+    BASELINE,
+    EDGE,
+    FORWARDED,
+    OURS,
+    RETRIEVING,
+    SERIAL,
+    SYSTEMS,
+    System,
+    fill,
+    opened,
+)
 from bitline.repro.th_issd.workloads import KEPT, hits, module, scan_params
 
 
@@ -31,6 +43,12 @@ def test_stacks_compute_what_their_networks_do(name: str) -> None:
     assert workload.items * workload.item_bytes == pytest.approx(350e9, rel=1e-5)
     assert workload.item_source
     assert workload.network
+
+
+@pytest.mark.parametrize(("vectors", "layers"), intensity.STACKS)
+def test_a_network_is_what_its_operations_say(vectors: int, layers: int) -> None:
+    network = intensity.network(vectors, layers)
+    assert (network.vectors, network.layers) == (vectors, layers)
 
 
 @compiles
@@ -60,8 +78,8 @@ def test_what_a_scan_finds_is_nearest(where: str, rows: int, count: int, element
 
 
 @compiles
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_features_take_what_their_operations_do(system: str) -> None:
+@pytest.mark.parametrize("system", RETRIEVING, ids=attrgetter("name"))
+def test_features_take_what_their_operations_do(system: System) -> None:
     """Each layer multiplies at 135e9 a second; its sums are narrowed at 4.8e9 bytes a second (the preset)."""
     workload = WORKLOADS["remote-sensing"]
     (built,) = queries.built(workloads=["remote-sensing"], systems=[system], items=12)
@@ -75,9 +93,9 @@ def test_queries_of_a_batch_share_a_scan() -> None:
     asked = {"workloads": ["natural-language"], "batches": (1, 4), "scale": 1000}
     points = queries.measured(**asked)  # type: ignore[arg-type]
     assert points == queries.measured(**asked)  # type: ignore[arg-type]
-    assert [one.system for one in points] == [name for name in SYSTEMS for _ in range(2)]
+    assert [one.system for one in points] == [system for system in RETRIEVING for _ in range(2)]
     by = {(one.system, one.batch): one for one in points}
-    for system in SYSTEMS:
+    for system in RETRIEVING:
         one, four = by[system, 1], by[system, 4]
         assert four.features_ns == pytest.approx(4 * one.features_ns, rel=0.2)
         assert four.scan_ns < 2 * one.scan_ns
@@ -86,8 +104,8 @@ def test_queries_of_a_batch_share_a_scan() -> None:
 
 
 @compiles
-@pytest.mark.parametrize("system", edge.SYSTEMS)
-def test_frames_and_labels_take_the_time_of_the_slowest_part(system: edge.System) -> None:
+@pytest.mark.parametrize("system", SYSTEMS, ids=attrgetter("edge_name"))
+def test_frames_and_labels_take_the_time_of_the_slowest_part(system: System) -> None:
     workload = WORKLOADS["object-detection"]
     latency, throughput = edge.recorded(system, workload, 4, 8)
     # The GPU multiplies at 2.82e12 a second (th-issd-edge.toml).
@@ -98,9 +116,9 @@ def test_frames_and_labels_take_the_time_of_the_slowest_part(system: edge.System
 
 @compiles
 def test_who_forwards_less_is_faster() -> None:
-    found = {system: edge.recorded(system, WORKLOADS["object-detection"], 2, 8)[1] for system in edge.SYSTEMS}
-    assert found[edge.OURS] > found[edge.FORWARDED] > 0.95 * found[edge.BASELINE]
-    assert found[edge.BASELINE] > 0.95 * found[edge.SERIAL]
+    found = {system: edge.recorded(system, WORKLOADS["object-detection"], 2, 8)[1] for system in SYSTEMS}
+    assert found[OURS] > found[FORWARDED] > 0.95 * found[BASELINE]
+    assert found[BASELINE] > 0.95 * found[SERIAL]
 
 
 @compiles
@@ -131,11 +149,12 @@ def test_the_command_makes_figures_and_a_table(run: Run, tmp_path: Path) -> None
     kept = drawn | {"features", "table"}
     assert {file.stem for file in out.glob("*.parquet")} == kept
     points = pq.read_table(out / "figure-09.parquet").to_pylist()
-    assert len(points) == len(WORKLOADS) * len(SYSTEMS) * 2
+    assert len(points) == len(WORKLOADS) * len(RETRIEVING) * 2
+    assert {one["system"] for one in points} == {system.name for system in RETRIEVING}
     for one in points:
         assert one["throughput"] == pytest.approx(one["batch"] * 1e9 / one["latency_ns"])
     recorded = pq.read_table(out / "figure-14.parquet").to_pylist()
-    assert {one["system"] for one in recorded} == set(edge.SYSTEMS)
+    assert {one["system"] for one in recorded} == {system.edge_name for system in SYSTEMS}
     assert rows["figure14.least"]["within"]
 
 

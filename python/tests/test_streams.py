@@ -11,7 +11,8 @@ import pytest
 import bitline
 from bitline import NotFoundError, NvmeError, StreamError, UsageError
 from bitline.cc import compile_task, find_compiler
-from bitline.repro.th_issd.policies import OURS, POLICIES, draw, measured, on_front
+from bitline.repro.th_issd.plots import side_by_side
+from bitline.repro.th_issd.policies import OURS, POLICIES, measured, on_front
 
 try:
     find_compiler()
@@ -205,5 +206,5 @@ def test_host_reads_beside_a_stream_have_a_front(tmp_path: Path) -> None:
     assert front == {("read priority", 200_000): True, (OURS, 200_000): True}
     worse = replace(ours, policy="worse", p50_us=ours.p50_us + 1)
     assert on_front([*points, worse], "p50")["worse", 200_000] is False
-    draw(tmp_path / "figure.png", points, quick=True)
+    side_by_side(tmp_path / "figure.png", points, quick=True)
     assert (tmp_path / "figure.png").stat().st_size > 10_000

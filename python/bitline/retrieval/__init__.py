@@ -24,16 +24,14 @@ what crosses the link are the queries and the numbers of what was found (`Retrie
 import struct
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bitline.arguments import whole_number
-from bitline.cc import compile_task
+from bitline.cc import compiled
 from bitline.errors import BitlineError, UsageError
 from bitline.networks import Int8, Network, items_of
 from bitline.streams import StreamError, Where
@@ -64,11 +62,8 @@ class Answers:
     """Simulated time from the question to the answer."""
 
 
-@cache
 def _module(name: str) -> bytes:
-    with TemporaryDirectory(prefix="bitline-retrieval-") as folder:
-        source = Path(__file__).parent / f"{name}.c"
-        return compile_task([source], Path(folder) / f"{name}.wasm").path.read_bytes()
+    return compiled(Path(__file__).with_name(f"{name}.c"))
 
 
 class Retrieval:
@@ -83,7 +78,7 @@ class Retrieval:
         elements: int = 0,
         where: Where = "drive",
     ) -> None:
-        """Items that are kept as objects of the volume.
+        """Items that are kept as objects of the volume; those that are there can be asked for at once.
 
         Args:
             drive: Where they are.
@@ -94,7 +89,8 @@ class Retrieval:
             where: Who computes: the drive, or a card in the host, to compare with.
 
         Raises:
-            UsageError: Items, features or a network larger than the tasks have room for; nobody to compute.
+            UsageError: Items, features or a network larger than the tasks have room for; nobody to compute;
+                objects of that name that are of another network.
         """
         sizes = ("items", network.input_size, _PIECE_BYTES), ("features", network.output_size, _QUERY_BYTES)
         for what, size, most in sizes:
@@ -108,7 +104,21 @@ class Retrieval:
         self._items, self._features = f"{name}/items", f"{name}/features"
         self._elements = whole_number("elements", elements, 0, 0xFFFF)
         self._where: Where = where
-        self._count = 0
+        self._count = self._kept()
+
+    def _kept(self) -> int:
+        """Items that are in the volume."""
+        volume = self._drive.volume
+        if self._items not in volume or self._features not in volume:
+            return 0
+        items, features = volume.handle(self._items).size, volume.handle(self._features).size
+        count = items // self._network.input_size
+        if (count * self._network.input_size, count * self._network.output_size) != (items, features):
+            raise UsageError(
+                f"{self._items!r} and {self._features!r} have {items} and {features} bytes: they are not "
+                f"items of {self._network.input_size} and features of {self._network.output_size}"
+            )
+        return count
 
     def __repr__(self) -> str:
         return f"<Retrieval of {self._count} items of {self._drive!r}>"

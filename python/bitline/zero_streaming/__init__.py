@@ -26,16 +26,14 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bitline.arguments import whole_number
-from bitline.cc import compile_task
+from bitline.cc import compiled
 from bitline.collectors import Collector, Wire
 from bitline.errors import BitlineError, NotFoundError, NvmeError, UsageError
 from bitline.networks import Int8, Network, items_of
@@ -81,11 +79,8 @@ class Step:
     """Simulated time since the query began."""
 
 
-@cache
 def _module(name: str) -> bytes:
-    with TemporaryDirectory(prefix="bitline-zero-streaming-") as folder:
-        source = Path(__file__).parent / f"{name}.c"
-        return compile_task([source], Path(folder) / f"{name}.wasm").path.read_bytes()
+    return compiled(Path(__file__).with_name(f"{name}.c"))
 
 
 def _quietly(undo: Callable[..., object], *what: object) -> None:
@@ -98,7 +93,7 @@ class ZeroStreaming:
     """Recordings of cameras in a drive, which can be asked what they show."""
 
     def __init__(self, drive: "Drive", network: Network, *, every: int = 30, name: str = "cameras") -> None:
-        """Recordings that are kept as objects of the volume.
+        """Recordings that are kept as objects of the volume; those that are there can be asked at once.
 
         Args:
             drive: Where they are.
@@ -118,8 +113,21 @@ class ZeroStreaming:
         self._network = network
         self._every = whole_number("every", every, 1, 1 << 20)
         self._name = name
-        self._counts: dict[str, int] = {}
+        self._counts = self._kept()
         self._label, self._score = (drive.tasks.load(_module(task)) for task in ("label", "score"))
+
+    def _kept(self) -> dict[str, int]:
+        """Frames of each camera that are in the volume."""
+        begin, end = f"{self._name}/", "/frames"
+        volume = self._drive.volume
+        names = (stored.name for stored in volume.objects())
+        frames = (name for name in names if name.startswith(begin) and name.endswith(end))
+        cameras = (name[len(begin) : -len(end)] for name in frames)
+        return {
+            camera: volume.handle(self._object(camera, "frames")).size // self._network.input_size
+            for camera in cameras
+            if self._object(camera, "labels") in volume
+        }
 
     def __repr__(self) -> str:
         return f"<ZeroStreaming of {len(self._counts)} cameras into {self._drive!r}>"

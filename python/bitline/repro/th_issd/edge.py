@@ -14,18 +14,13 @@ lies ISP-SC: the host writes frames, and the drive computes.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import bitline
 from bitline.collectors import Collector
-from bitline.repro.th_issd.systems import EDGE, WIRE, opened
+from bitline.repro.th_issd.systems import EDGE, SYSTEMS, WIRE, System, opened
 from bitline.repro.th_issd.workloads import BATCHES, WORKLOADS, Workload, module
 from bitline.streams import Stream, Where
 
-System = Literal["TH-iSSD", "ISP-SC", "Non-ISP", "Non-ISP, one at a time"]
-#: The systems of Figure 2; the last forwards one piece after the other.
-SYSTEMS: tuple[System, ...] = ("TH-iSSD", "ISP-SC", "Non-ISP", "Non-ISP, one at a time")
-OURS, FORWARDED, BASELINE, SERIAL = SYSTEMS
 #: Batches that follow one another where throughput is measured.
 ROUNDS = 32
 #: Instances of the network: one moves its operands while the other has the accelerator.
@@ -38,7 +33,7 @@ _LABEL_BYTES = 8
 class Recording:
     """What frames take."""
 
-    system: str
+    system: System
     """One of `SYSTEMS`."""
     workload: str
     """A key of `WORKLOADS`: what a frame is, and the network."""
@@ -80,9 +75,8 @@ def measured(
 
 def recorded(system: System, workload: Workload, batch: int, rounds: int) -> tuple[float, float]:
     """Latency of a batch in nanoseconds, and frames a second of so many batches."""
-    card = "baseline, one at a time" if system == SERIAL else "baseline"
-    with opened(EDGE, card) as drive:
-        if system == OURS:
+    with opened(EDGE, system) as drive:
+        if not system.through_host:
             return _by_itself(drive, workload, batch, rounds)
         forwarder = _Forwarder(drive, system, workload, batch)
         forwarder.finish(forwarder.begin())  # the module is loaded, and the card is up
@@ -141,7 +135,7 @@ class _Forwarder:
 
     def __init__(self, drive: bitline.Drive, system: System, workload: Workload, batch: int) -> None:
         self._drive = drive
-        self._where: Where = "drive" if system == FORWARDED else "card"
+        self._where = system.where
         self._workload = workload
         self._batch = batch
         self._begun = self._finished = 0

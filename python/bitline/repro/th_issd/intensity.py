@@ -11,13 +11,21 @@ Where nothing is computed, links and flash decide; where much is, the accelerato
 The figure shows where on the way from one to the other the published numbers lie.
 """
 
-import struct
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from bitline.repro.th_issd import edge
-from bitline.repro.th_issd.systems import BASELINE, INFORMATION_RETRIEVAL, OURS, SERIAL, SYSTEMS, fill, opened
-from bitline.repro.th_issd.workloads import Workload, module, scan_params
+from bitline.repro.th_issd.systems import (
+    BASELINE,
+    INFORMATION_RETRIEVAL,
+    OURS,
+    RETRIEVING,
+    SERIAL,
+    System,
+    fill,
+    opened,
+)
+from bitline.repro.th_issd.workloads import CHANNELS, Workload, module, scan_params
 
 #: Queries that are asked together, so that a byte of the index is multiplied as often.
 QUERIES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
@@ -29,12 +37,12 @@ _FEATURE_BYTES = 128
 
 
 @dataclass(frozen=True)
-class Point:
-    """A baseline at an intensity."""
+class Gain:
+    """What ours gains on a baseline at an intensity."""
 
     experiment: str
     """`scan` or `frames`."""
-    system: str
+    system: System
     """The baseline."""
     macs_per_byte: float
     """Multiplications and additions for each byte of what is scanned or recorded."""
@@ -49,10 +57,10 @@ def scanned(
     queries: Sequence[int] = QUERIES,
     size: int = INDEX_BYTES,
     progress: Callable[[int], object] = lambda _: None,
-) -> list[Point]:
+) -> list[Gain]:
     """An index of so many bytes scanned for more and more queries at once."""
-    seconds: dict[tuple[str, int], float] = {}
-    for system, (where, _) in SYSTEMS.items():
+    seconds: dict[tuple[System, int], float] = {}
+    for system in RETRIEVING:
         with opened(INFORMATION_RETRIEVAL, system) as drive:
             fill(drive, "index", size)
             for count in (queries[0], *queries):  # the first once more: the module is loaded
@@ -62,13 +70,13 @@ def scanned(
                     task=module("scan"),
                     params=scan_params(count, _FEATURE_BYTES),
                     piece_size=256 << 10,
-                    where=where,
+                    where=system.where,
                 ) as stream:
                     stream.read()
                 seconds[system, count] = drive.now.s - begin
                 progress(len(seconds))
     return [
-        Point(
+        Gain(
             "scan",
             system,
             count,
@@ -85,20 +93,19 @@ def recorded(
     stacks: Sequence[tuple[int, int]] = STACKS,
     rounds: int = edge.ROUNDS,
     progress: Callable[[int], object] = lambda _: None,
-) -> list[Point]:
+) -> list[Gain]:
     """Frames recorded with larger and larger networks."""
-    compared: Mapping[str, edge.System] = {OURS: edge.OURS, BASELINE: edge.BASELINE, SERIAL: edge.SERIAL}
-    rates: dict[tuple[str, tuple[int, int]], float] = {}
-    for vectors, layers in stacks:
-        workload = _Stack.of(vectors, layers)
-        for system, name in compared.items():
-            rates[system, (vectors, layers)] = edge.recorded(name, workload, FRAMES, rounds)[1]
+    rates: dict[tuple[System, tuple[int, int]], float] = {}
+    for stack in stacks:
+        workload = network(*stack)
+        for system in RETRIEVING:
+            rates[system, stack] = edge.recorded(system, workload, FRAMES, rounds)[1]
             progress(len(rates))
     return [
-        Point(
+        Gain(
             "frames",
             system,
-            _Stack.of(*stack).macs / FRAME_BYTES,
+            network(*stack).macs / FRAME_BYTES,
             rates[OURS, stack] / rates[system, stack],
             rates[OURS, stack] * FRAME_BYTES / 1e9,
         )
@@ -107,19 +114,7 @@ def recorded(
     ]
 
 
-@dataclass(frozen=True)
-class _Stack(Workload):
-    """A network of given layers and vectors."""
-
-    shape: tuple[int, int] = (1, 1)
-
-    @classmethod
-    def of(cls, vectors: int, layers: int) -> "_Stack":
-        weights = layers * 768**2
-        stack = cls("stack", FRAME_BYTES, "", vectors * weights, weights, "")
-        return replace(stack, shape=(vectors, layers))
-
-    @property
-    def params(self) -> bytes:
-        vectors, layers = self.shape
-        return struct.pack("<3I", layers, vectors, self.feature_bytes)
+def network(vectors: int, layers: int) -> Workload:
+    """A network of given layers, each of which multiplies so many vectors."""
+    weights = layers * CHANNELS**2
+    return Workload("stack", FRAME_BYTES, "", vectors * weights, weights, "")

@@ -13,28 +13,16 @@ the stream: a point is on the Pareto front of its rate if no other policy has th
 stream as fast, and one of both better.
 """
 
-import json
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from functools import cache
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 
 import bitline
-from bitline.cc import compile_task
-from bitline.extras import needed_for
-from bitline.figures import BLACK, WIDTH, drawing, dress, legend, log_ticks, look
 from bitline.opening import Setting
-from bitline.repro.comparison import keep
+from bitline.repro.th_issd.systems import INFORMATION_RETRIEVAL
+from bitline.repro.th_issd.workloads import module
 from bitline.workload import Flow, Open
 
-with needed_for("figures"):
-    from matplotlib.axes import Axes
-    from matplotlib.lines import Line2D
-
-#: The preset of 4.1.1.
-PRESET = "th-issd"
 #: The policies, and what sets them.
 POLICIES: Mapping[str, Mapping[str, Setting]] = MappingProxyType(
     {
@@ -65,7 +53,7 @@ _SECONDS_MAX = 0.4
 #: Latencies that are told.
 QUANTILES = ("p50", "p99", "p999")
 
-#: Bytes of a host read, and of the file that the stream reads; what it writes is a quarter.
+#: Bytes of a host read, and of the file that the stream reads; what it writes is a quarter (`quarter.c`).
 _READ_BYTES = 4_096
 _FILE_BYTES = 1 << 30
 _WRITTEN_PART = 4
@@ -74,16 +62,6 @@ _RANGE_BLOCKS = 65_536
 #: The stream fills its buffers before anything is measured.
 _WARM_READS = 256
 
-_TASK = f"""
-#include <bitline/isc.h>
-static uint8_t piece[1 << 18];
-int isc_task(void) {{
-  int64_t got;
-  while ((got = isc_stream_next(piece, sizeof piece, 0)) > 0) isc_stream_emit(piece, got / {_WRITTEN_PART});
-  return 0;
-}}
-"""
-
 #: What is the same for all: no cache, so that reads reach the dies, and blocks of 4 KiB.
 _SETTINGS: Mapping[str, Setting] = MappingProxyType(
     {"cache.mode": "off", "frontend.block_bytes": _READ_BYTES}
@@ -91,8 +69,8 @@ _SETTINGS: Mapping[str, Setting] = MappingProxyType(
 
 
 @dataclass(frozen=True)
-class Point:
-    """What was measured under a policy at a rate."""
+class HostReads:
+    """What was measured beside a stream, under a policy at a rate."""
 
     policy: str
     """A key of `POLICIES`."""
@@ -108,18 +86,10 @@ class Point:
     stream_mbps: float
     """What the stream read, in MB/s (10^6 bytes)."""
 
-
-@cache
-def module() -> bytes:
-    """The task of the stream, compiled.
-
-    Raises:
-        UsageError: There is no C compiler; the message says what to install.
-    """
-    with tempfile.TemporaryDirectory(prefix="bitline-repro-") as folder:
-        source = Path(folder) / "quarter.c"
-        source.write_text(_TASK)
-        return compile_task([source], Path(folder) / "quarter.wasm").path.read_bytes()
+    def latency_us(self, quantile: str) -> float:
+        """One of `QUANTILES`."""
+        value: float = getattr(self, f"{quantile}_us")
+        return value
 
 
 def measured(
@@ -128,7 +98,7 @@ def measured(
     reads: int = READS,
     policies: Mapping[str, Mapping[str, Setting]] = POLICIES,
     progress: Callable[[int], object] = lambda _: None,
-) -> list[Point]:
+) -> list[HostReads]:
     """Host reads beside a stream, by policy and rate in this order.
 
     Args:
@@ -137,9 +107,9 @@ def measured(
         policies: What sets each policy, by name.
         progress: Told how many points are done.
     """
-    found: list[Point] = []
+    found: list[HostReads] = []
     for policy, settings in policies.items():
-        with bitline.open(PRESET, data="none", set={**_SETTINGS, **settings}) as drive:
+        with bitline.open(INFORMATION_RETRIEVAL, data="none", set={**_SETTINGS, **settings}) as drive:
             # Host reads find data, in blocks that are full before the stream writes: one that is being
             # changed cannot be read.
             drive.measure(_flow("prefill", 1, reads=1))
@@ -155,12 +125,12 @@ def _flow(name: str, rate: int, *, reads: int) -> Flow:
     return Flow(name=name, arrival=Open(rate), requests=reads, range_blocks=_RANGE_BLOCKS)
 
 
-def _point(drive: bitline.Drive, policy: str, rate: int, reads: int) -> Point:
+def _point(drive: bitline.Drive, policy: str, rate: int, reads: int) -> HostReads:
     if rate == 0:
-        with drive.streams.open("read", task=module(), to="written") as stream:
-            return Point(policy, 0, 0.0, 0, 0.0, 0.0, 0.0, _FILE_BYTES / stream.result.time.us)
+        with drive.streams.open("read", task=module("quarter"), to="written") as stream:
+            return HostReads(policy, 0, 0.0, 0, 0.0, 0.0, 0.0, _FILE_BYTES / stream.result.time.us)
     reads = min(reads, int(rate * _SECONDS_MAX))
-    with drive.streams.open("read", task=module(), to="written"):
+    with drive.streams.open("read", task=module("quarter"), to="written"):
         drive.measure(_flow("warm", rate, reads=_WARM_READS))
         before = drive.statistics.streams.input_bytes
         report = drive.measure(_flow("host", rate, reads=reads))
@@ -168,7 +138,7 @@ def _point(drive: bitline.Drive, policy: str, rate: int, reads: int) -> Point:
         latency = report.flows[0].read
         assert latency is not None, "the flow reads"
         seconds = report.elapsed.s
-        return Point(
+        return HostReads(
             policy,
             rate,
             reads / seconds,
@@ -180,7 +150,7 @@ def _point(drive: bitline.Drive, policy: str, rate: int, reads: int) -> Point:
         )
 
 
-def on_front(points: Sequence[Point], quantile: str) -> dict[tuple[str, int], bool]:
+def on_front(points: Sequence[HostReads], quantile: str) -> dict[tuple[str, int], bool]:
     """Whether each point with host reads is on the Pareto front of its rate, by policy and rate.
 
     It is, unless another policy has there a latency as short and a stream as fast, and one of both better.
@@ -190,10 +160,10 @@ def on_front(points: Sequence[Point], quantile: str) -> dict[tuple[str, int], bo
         quantile: One of `QUANTILES`.
     """
 
-    def worth(point: Point) -> tuple[float, float]:
-        return -_latency(point, quantile), point.stream_mbps
+    def worth(point: HostReads) -> tuple[float, float]:
+        return -point.latency_us(quantile), point.stream_mbps
 
-    def beats(one: Point, other: Point) -> bool:
+    def beats(one: HostReads, other: HostReads) -> bool:
         (latency, speed), (others_latency, others_speed) = worth(one), worth(other)
         return latency >= others_latency and speed >= others_speed and worth(one) != worth(other)
 
@@ -202,83 +172,3 @@ def on_front(points: Sequence[Point], quantile: str) -> dict[tuple[str, int], bo
         (point.policy, point.rate): not any(beats(one, point) for one in with_reads if one.rate == point.rate)
         for point in with_reads
     }
-
-
-def _latency(point: Point, quantile: str) -> float:
-    value: float = getattr(point, f"{quantile}_us")
-    return value
-
-
-def reproduce(
-    out: Path, *, quick: bool = False, progress: Callable[[int], object] = lambda _: None
-) -> list[Point]:
-    """Measure all policies, and keep figure, table and numbers as `th-issd-policies` in a folder.
-
-    Args:
-        out: The folder, made if it is not there.
-        quick: Fewer rates and reads: seconds, and a rough p99.9.
-        progress: Told how many points are done.
-
-    Raises:
-        OSError: A file cannot be written.
-        UsageError: There is no C compiler for the task; the message says what to install.
-    """
-    points = measured(
-        rates=QUICK_RATES if quick else RATES, reads=QUICK_READS if quick else READS, progress=progress
-    )
-    out.mkdir(parents=True, exist_ok=True)
-    rows = list(_rows(points))
-    keep(out / "th-issd-policies.parquet", rows)
-    (out / "th-issd-policies.json").write_text(json.dumps(rows, indent=1) + "\n")
-    draw(out / "th-issd-policies.png", points, quick=quick)
-    return points
-
-
-def _rows(points: Sequence[Point]) -> Iterator[dict[str, object]]:
-    fronts = {quantile: on_front(points, quantile) for quantile in QUANTILES}
-    for point in points:
-        place = point.policy, point.rate
-        yield {
-            **asdict(point),
-            **{f"on_front_{quantile}": front.get(place) for quantile, front in fronts.items()},
-        }
-
-
-def draw(path: Path, points: Sequence[Point], *, quick: bool) -> None:
-    """Draw the latencies of host reads by the throughput of the stream: a panel for each quantile.
-
-    Raises:
-        OSError: The file cannot be written.
-    """
-    title = "4-KiB reads of the host beside a stream, by the rate at which they arrive"
-    note = (
-        "TH-iSSD's drive (4.1.1); the task reads a file and writes a quarter of it. Rates, in thousands of "
-        f"reads a second, beside the points of {OURS}; a ring: not on the Pareto front of its rate."
-    )
-    with drawing(path, title, (WIDTH, 3.2), note + (" Quick." if quick else "")) as figure:
-        panels = figure.subplots(1, len(QUANTILES), squeeze=False)[0]
-        for axes, quantile in zip(panels, QUANTILES, strict=True):
-            _panel(axes, points, quantile)
-        panels[0].set_ylabel("Latency of host reads (µs)")
-        lines = [Line2D([], [], **look(place).curve(), label=name) for place, name in enumerate(POLICIES)]
-        legend(figure, lines)
-
-
-def _panel(axes: Axes, points: Sequence[Point], quantile: str) -> None:
-    front = on_front(points, quantile)
-    for place, policy in enumerate(POLICIES):
-        of_policy = [point for point in points if point.policy == policy and point.rate > 0]
-        across = [point.stream_mbps / 1e3 for point in of_policy]
-        up = [_latency(point, quantile) for point in of_policy]
-        axes.plot(across, up, **look(place).curve())
-        for point, x, y in zip(of_policy, across, up, strict=True):
-            if not front[policy, point.rate]:
-                axes.plot([x], [y], marker="o", markersize=8, fillstyle="none", color=BLACK, linewidth=0)
-            if policy == OURS:
-                axes.annotate(
-                    f"{point.rate // 1000}", (x, y), (-3, -8), textcoords="offset points", fontsize=6
-                )
-    name = {"p50": "Median", "p99": "99th percentile", "p999": "99.9th percentile"}[quantile]
-    axes.set(yscale="log", title=name, xlabel="Stream (GB/s)")
-    log_ticks(axes.yaxis)
-    dress(axes)

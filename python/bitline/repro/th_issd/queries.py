@@ -1,9 +1,10 @@
 """Queries of 4.1: features of items, what is nearest to them among the features of 350 GB, and these items.
 
 ```python
-from bitline.repro.th_issd import WORKLOADS, queries
+from bitline.repro.th_issd import queries
+from bitline.repro.th_issd.systems import OURS
 
-points = queries.measured(workloads=["object-detection"], batches=(1, 16), systems=["TH-iSSD"], scale=100)
+points = queries.measured(workloads=["object-detection"], batches=(1, 16), systems=[OURS], scale=100)
 assert points[1].throughput > points[0].throughput
 ```
 """
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 
 import bitline
 from bitline.pending import Pending
-from bitline.repro.th_issd.systems import INFORMATION_RETRIEVAL, SYSTEMS, fill, opened
+from bitline.repro.th_issd.systems import INFORMATION_RETRIEVAL, RETRIEVING, System, fill, opened
 from bitline.repro.th_issd.workloads import BATCHES, KEPT, WORKLOADS, Workload, module, scan_params
 
 
@@ -21,8 +22,8 @@ from bitline.repro.th_issd.workloads import BATCHES, KEPT, WORKLOADS, Workload, 
 class Query:
     """What a batch of queries takes, on a drive that does nothing else."""
 
-    system: str
-    """A key of `SYSTEMS`."""
+    system: System
+    """One of `SYSTEMS`."""
     workload: str
     """A key of `WORKLOADS`."""
     batch: int
@@ -49,7 +50,7 @@ class Query:
 class Build:
     """What features of items take while they are made in one go."""
 
-    system: str
+    system: System
     workload: str
     items: int
     """Items of which they were made: a share of all."""
@@ -72,7 +73,7 @@ def measured(
     *,
     workloads: Iterable[str] = tuple(WORKLOADS),
     batches: Sequence[int] = BATCHES,
-    systems: Iterable[str] = tuple(SYSTEMS),
+    systems: Iterable[System] = RETRIEVING,
     scale: int = 1,
     progress: Callable[[int], object] = lambda _: None,
 ) -> list[Query]:
@@ -81,7 +82,7 @@ def measured(
     Args:
         workloads: Keys of `WORKLOADS`.
         batches: Queries that are asked together.
-        systems: Keys of `SYSTEMS`.
+        systems: Of `SYSTEMS`.
         scale: By how much the data are less than 350 GB.
         progress: Told how many batches are done.
     """
@@ -102,8 +103,7 @@ def measured(
     return found
 
 
-def _once(drive: bitline.Drive, system: str, workload: Workload, batch: int) -> tuple[float, float, float]:
-    where, _ = SYSTEMS[system]
+def _once(drive: bitline.Drive, system: System, workload: Workload, batch: int) -> tuple[float, float, float]:
     begin = drive.now.ns
     with drive.streams.open(
         f"queries/{batch}",
@@ -111,7 +111,7 @@ def _once(drive: bitline.Drive, system: str, workload: Workload, batch: int) -> 
         params=workload.params,
         piece_size=workload.item_bytes,
         elements=1,
-        where=where,
+        where=system.where,
     ) as stream:
         features = stream.read()
     made = drive.now.ns
@@ -121,7 +121,7 @@ def _once(drive: bitline.Drive, system: str, workload: Workload, batch: int) -> 
         task=module("scan"),
         params=scan_params(batch, bytes_each, features),
         piece_size=(256 << 10) // bytes_each * bytes_each,
-        where=where,
+        where=system.where,
     ) as stream:
         stream.read()
     scanned = drive.now.ns
@@ -137,7 +137,7 @@ def _once(drive: bitline.Drive, system: str, workload: Workload, batch: int) -> 
 def built(
     *,
     workloads: Iterable[str] = tuple(WORKLOADS),
-    systems: Iterable[str] = tuple(SYSTEMS),
+    systems: Iterable[System] = RETRIEVING,
     items: int = 200,
     progress: Callable[[int], object] = lambda _: None,
 ) -> list[Build]:
@@ -145,7 +145,7 @@ def built(
 
     Args:
         workloads: Keys of `WORKLOADS`.
-        systems: Keys of `SYSTEMS`.
+        systems: Of `SYSTEMS`.
         items: How many.
         progress: Told how many are done.
     """
@@ -154,7 +154,6 @@ def built(
     for name in workloads:
         workload = WORKLOADS[name]
         for system in systems:
-            where, _ = SYSTEMS[system]
             with opened(INFORMATION_RETRIEVAL, system) as drive:
                 fill(drive, "items", items * workload.item_bytes)
                 drive.volume["features"] = bytes(items * workload.feature_bytes)
@@ -164,7 +163,7 @@ def built(
                     params=workload.params,
                     piece_size=workload.item_bytes,
                     to="features",
-                    where=where,
+                    where=system.where,
                 ) as stream:
                     taken = stream.result.time.ns
                 found.append(Build(system, name, items, taken))

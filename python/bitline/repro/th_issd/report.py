@@ -1,12 +1,13 @@
 """The figures of TH-iSSD, regenerated: files, measured numbers, and the table of deviations."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from math import prod
 
 from bitline.repro.comparison import Comparison, Measured, Settings, held, keep, wanted_of
 from bitline.repro.th_issd import edge, intensity, plots, policies, queries
-from bitline.repro.th_issd.systems import BASELINE, OURS, SYSTEMS
+from bitline.repro.th_issd.systems import BASELINE, OURS, RETRIEVING, SYSTEMS
 from bitline.repro.th_issd.workloads import BATCHES, WORKLOADS
 
 Numbers = dict[str, Measured]
@@ -29,13 +30,16 @@ def retrieval(settings: Settings) -> Numbers:
     """Figures 9 and 10: queries over the features of 350 GB."""
     quick = settings.quick
     batches = _QUICK_BATCHES if quick else BATCHES
-    total = len(WORKLOADS) * len(SYSTEMS) * len(batches)
+    total = len(WORKLOADS) * len(RETRIEVING) * len(batches)
     found = queries.measured(
         batches=batches,
         scale=_QUICK_SCALE if quick else 1,
         progress=lambda done: settings.progress("Figures 9 and 10", done, total),
     )
-    rows = [asdict(one) | {"latency_ns": one.latency_ns, "throughput": one.throughput} for one in found]
+    rows = [
+        asdict(one) | {"system": one.system.name, "latency_ns": one.latency_ns, "throughput": one.throughput}
+        for one in found
+    ]
     keep(settings.out / "figure-09.parquet", rows)
     keep(settings.out / "figure-10.parquet", rows)
     plots.throughputs(settings.out / "figure-09.png", found, settings.values(), quick=quick)
@@ -57,11 +61,14 @@ def retrieval(settings: Settings) -> Numbers:
 def features(settings: Settings) -> Numbers:
     """Features of items, made in one go; the paper has no number of it."""
     items = _QUICK_ITEMS if settings.quick else _ITEMS
-    total = len(WORKLOADS) * len(SYSTEMS)
+    total = len(WORKLOADS) * len(RETRIEVING)
     found = queries.built(items=items, progress=lambda done: settings.progress("Features", done, total))
     keep(
         settings.out / "features.parquet",
-        [asdict(one) | {"items_per_second": one.items_per_second} for one in found],
+        [
+            asdict(one) | {"system": one.system.name, "items_per_second": one.items_per_second}
+            for one in found
+        ],
     )
     return {}
 
@@ -70,23 +77,19 @@ def streaming(settings: Settings) -> Numbers:
     """Figures 14 and 15: frames recorded and labelled."""
     quick = settings.quick
     batches = _QUICK_BATCHES if quick else BATCHES
-    total = len(WORKLOADS) * len(edge.SYSTEMS) * len(batches)
+    total = len(WORKLOADS) * len(SYSTEMS) * len(batches)
     found = edge.measured(
         batches=batches,
         rounds=_QUICK_ROUNDS if quick else edge.ROUNDS,
         progress=lambda done: settings.progress("Figures 14 and 15", done, total),
     )
-    rows = [asdict(one) for one in found]
+    rows = [asdict(one) | {"system": one.system.edge_name} for one in found]
     keep(settings.out / "figure-14.parquet", rows)
     keep(settings.out / "figure-15.parquet", rows)
     plots.recordings(settings.out / "figure-14.png", found, settings.values(), quick=quick)
     plots.recording_latencies(settings.out / "figure-15.png", found, settings.values(), quick=quick)
     of = {(one.workload, one.system, one.batch): one for one in found}
-    pairs = [
-        (of[name, edge.OURS, batch], of[name, edge.BASELINE, batch])
-        for name in WORKLOADS
-        for batch in batches
-    ]
+    pairs = [(of[name, OURS, batch], of[name, BASELINE, batch]) for name in WORKLOADS for batch in batches]
     gains = [mine.throughput / other.throughput for mine, other in pairs]
     return {
         "figure14.average": _mean(gains),
@@ -100,7 +103,7 @@ def intensities(settings: Settings) -> Numbers:
     quick = settings.quick
     counts: Sequence[int] = intensity.QUERIES[::3] if quick else intensity.QUERIES
     stacks = intensity.STACKS[::2] if quick else intensity.STACKS
-    scans, frames = len(counts) * len(SYSTEMS), len(stacks) * len(SYSTEMS)
+    scans, frames = len(counts) * len(RETRIEVING), len(stacks) * len(RETRIEVING)
 
     def told(before: int) -> Callable[[int], object]:
         return lambda done: settings.progress("Intensities", before + done, scans + frames)
@@ -109,7 +112,8 @@ def intensities(settings: Settings) -> Numbers:
     found = intensity.scanned(queries=counts, size=size, progress=told(0))
     rounds = _QUICK_ROUNDS if quick else edge.ROUNDS
     found += intensity.recorded(stacks=stacks, rounds=rounds, progress=told(scans))
-    keep(settings.out / "intensity.parquet", [asdict(one) for one in found])
+    rows = [asdict(one) | {"system": one.system.name} for one in found]
+    keep(settings.out / "intensity.parquet", rows)
     known = settings.values()
     said = {
         "scan": {
@@ -125,12 +129,30 @@ def intensities(settings: Settings) -> Numbers:
 
 def side_by_side(settings: Settings) -> Numbers:
     """Host reads beside a stream under each policy (3.3); the paper has no number of it."""
-    rates = policies.QUICK_RATES if settings.quick else policies.RATES
+    quick = settings.quick
+    rates = policies.QUICK_RATES if quick else policies.RATES
     total = len(policies.POLICIES) * len(rates)
-    policies.reproduce(
-        settings.out, quick=settings.quick, progress=lambda done: settings.progress("Policies", done, total)
+    found = policies.measured(
+        rates=rates,
+        reads=policies.QUICK_READS if quick else policies.READS,
+        progress=lambda done: settings.progress("Policies", done, total),
     )
+    rows = list(_with_fronts(found))
+    keep(settings.out / "th-issd-policies.parquet", rows)
+    (settings.out / "th-issd-policies.json").write_text(json.dumps(rows, indent=1) + "\n")
+    plots.side_by_side(settings.out / "th-issd-policies.png", found, quick=quick)
     return {}
+
+
+def _with_fronts(points: Sequence[policies.HostReads]) -> Iterator[dict[str, object]]:
+    """Points as rows, and whether each is on the front of its rate, by quantile."""
+    fronts = {quantile: policies.on_front(points, quantile) for quantile in policies.QUANTILES}
+    for point in points:
+        place = point.policy, point.rate
+        yield {
+            **asdict(point),
+            **{f"on_front_{quantile}": front.get(place) for quantile, front in fronts.items()},
+        }
 
 
 #: What makes each figure, by the name people call it.

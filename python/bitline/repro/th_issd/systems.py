@@ -1,6 +1,7 @@
 """The systems that are compared: the drive by itself, and an accelerator that the host forwards data to."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
 import bitline
@@ -8,12 +9,37 @@ from bitline.collectors import Wire
 from bitline.opening import Setting
 from bitline.streams import Where
 
-#: The systems of 4.1.2: ours, and the compute-centric baseline whose host CPU forwards data between the drive
-#: and an accelerator: several pieces on their way at a time, as a program of today does, or one by one.
-SYSTEMS: Mapping[str, tuple[Where, int]] = MappingProxyType(
-    {"TH-iSSD": ("drive", 8), "baseline": ("card", 8), "baseline, one at a time": ("card", 1)}
+
+@dataclass(frozen=True)
+class System:
+    """Who computes, and which way data take."""
+
+    name: str
+    """In files and figures of what lies in the drive (4.1.2)."""
+    edge_name: str
+    """In files and figures of what cameras record (Figure 2)."""
+    where: Where
+    """Who computes."""
+    through_host: bool
+    """Whether the host takes what cameras send and writes it to the drive."""
+    pieces: int = 8
+    """How many the host has on their way to the card at a time."""
+
+
+OURS = System("TH-iSSD", "TH-iSSD", where="drive", through_host=False)
+#: The host writes what cameras send, and the drive computes.
+FORWARDED = System("ISP-SC", "ISP-SC", where="drive", through_host=True)
+#: The compute-centric baseline, whose host CPU forwards data between the drive and an accelerator: several
+#: pieces on their way at a time, as a program of today does.
+BASELINE = System("baseline", "Non-ISP", where="card", through_host=True)
+#: The baseline where one piece follows the other.
+SERIAL = System(
+    "baseline, one at a time", "Non-ISP, one at a time", where="card", through_host=True, pieces=1
 )
-OURS, BASELINE, SERIAL = SYSTEMS
+#: All systems, ours first.
+SYSTEMS = (OURS, FORWARDED, BASELINE, SERIAL)
+#: Those that differ where data lie in the drive: there, ISP-SC is as ours.
+RETRIEVING = (OURS, BASELINE, SERIAL)
 
 #: A camera's wire: 100 Gigabit Ethernet.
 WIRE = Wire(12_500_000_000, 9000, 38)
@@ -40,11 +66,10 @@ _SETTINGS: Mapping[str, Setting] = MappingProxyType(
 _EDGE_SETTINGS: Mapping[str, Setting] = MappingProxyType({"task.dram_bytes": 4 << 30})
 
 
-def opened(preset: str, system: str) -> bitline.Drive:
+def opened(preset: str, system: System) -> bitline.Drive:
     """A drive that keeps time and no data, before a host and a card as of a system."""
     more = _EDGE_SETTINGS if preset == EDGE else {}
-    pieces = SYSTEMS[system][1]
-    return bitline.open(preset, data="none", set={**_SETTINGS, **more, "host.card.pieces": pieces})
+    return bitline.open(preset, data="none", set={**_SETTINGS, **more, "host.card.pieces": system.pieces})
 
 
 def fill(drive: bitline.Drive, name: str, size: int) -> None:

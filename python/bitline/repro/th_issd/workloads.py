@@ -7,12 +7,10 @@ language) and the size of the whole, 350 GB. The rest is stated here, each numbe
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import MappingProxyType
 
-from bitline.cc import compile_task
+from bitline.cc import compiled
 
 #: Bytes of all items (4.1.2).
 DATASET_BYTES = 350_000_000_000
@@ -23,7 +21,7 @@ KEPT = 10
 #: Bytes of such an item's place in what `scan.c` emits.
 _HIT = struct.Struct("<iI")
 #: Rows and columns of a layer's matrix.
-_CHANNELS = 768
+CHANNELS = 768
 
 
 @dataclass(frozen=True)
@@ -58,12 +56,12 @@ class Workload:
     @property
     def layers(self) -> int:
         """Layers of a stack with as many weights."""
-        return round(self.parameters / _CHANNELS**2)
+        return round(self.parameters / CHANNELS**2)
 
     @property
     def vectors(self) -> int:
         """Vectors that each layer multiplies, so that there are as many operations."""
-        return round(self.macs / (self.layers * _CHANNELS**2))
+        return round(self.macs / (self.layers * CHANNELS**2))
 
     @property
     def params(self) -> bytes:
@@ -102,16 +100,13 @@ WORKLOADS: Mapping[str, Workload] = MappingProxyType(
 )
 
 
-@cache
 def module(name: str) -> bytes:
-    """A task of this folder (`network`, `scan`), compiled.
+    """A task of this folder (`network`, `quarter`, `scan`), compiled.
 
     Raises:
         UsageError: There is no C compiler; the message says what to install.
     """
-    with TemporaryDirectory(prefix="bitline-repro-") as folder:
-        source = Path(__file__).parent / f"{name}.c"
-        return compile_task([source], Path(folder) / f"{name}.wasm").path.read_bytes()
+    return compiled(Path(__file__).with_name(f"{name}.c"))
 
 
 def scan_params(queries: int, feature_bytes: int, features: bytes = b"") -> bytes:

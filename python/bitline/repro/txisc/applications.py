@@ -4,7 +4,6 @@ Tasks and twins are the examples of a checkout (`examples/tasks`). What the driv
 """
 
 import importlib.util
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 import bitline
-from bitline.cc import compile_task
+from bitline.cc import compiled
 from bitline.errors import UsageError, WrongResultError
 from bitline.repro.txisc.bandwidth import ARCHITECTURES, PRESET, cores, host_cores
 from bitline.tasks import TaskResult
@@ -81,8 +80,7 @@ def runs(*, quick: bool, progress: Callable[[int], object] = lambda _: None) -> 
 def _runs(example: str, size: int) -> list[Run]:
     twin = twin_of(example)
     files, arguments = twin.case(size, _SEED)
-    with tempfile.TemporaryDirectory(prefix="bitline-repro-") as folder:
-        task = compile_task([TASKS / f"{example}.c"], Path(folder) / "task.wasm").path.read_bytes()
+    task = compiled(TASKS / f"{example}.c")
     wrote = {name: len(data) for name, (data, mode) in files.items() if "w" in mode}
     sizes = sum(len(data) for data, _ in files.values()) - sum(wrote.values()), sum(wrote.values())
     found: list[Run] = []

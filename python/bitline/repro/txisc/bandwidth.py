@@ -1,17 +1,15 @@
 """Figure 3: random reads and writes of 16 KiB by a task within a file, with and without flash emulation."""
 
 import struct
-import tempfile
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import bitline
-from bitline.cc import compile_task
+from bitline.cc import compiled
 from bitline.errors import WrongResultError
 from bitline.opening import Setting, configuration
 from bitline.tasks import Isolation, TaskResult
@@ -79,17 +77,13 @@ class Point:
         return (self.reads + self.writes) * BLOCK_BYTES / self.ns * 1e3
 
 
-@cache
 def module() -> bytes:
     """The task, compiled.
 
     Raises:
         UsageError: There is no C compiler; the message says what to install.
     """
-    with tempfile.TemporaryDirectory(prefix="bitline-repro-") as folder:
-        return compile_task(
-            [Path(__file__).with_name("random_io.c")], Path(folder) / "random_io.wasm"
-        ).path.read_bytes()
+    return compiled(Path(__file__).with_name("random_io.c"))
 
 
 def run(

@@ -8,7 +8,6 @@ real: tables are LevelDB's files on the drive, the host writes memtables to them
 
 import math
 import struct
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -19,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import bitline
-from bitline.cc import compile_task
+from bitline.cc import compiled
 from bitline.errors import WrongResultError
 from bitline.repro.txisc.applications import TASKS, twin_of
 from bitline.repro.txisc.bandwidth import PRESET
@@ -339,7 +338,6 @@ def _random_parts() -> list[bytes]:
     return [np.random.default_rng(number).bytes(42) for number in range(1024)]
 
 
-@cache
 def module(name: str) -> bytes:
     """A task, compiled.
 
@@ -349,6 +347,4 @@ def module(name: str) -> bytes:
     source = TASKS / f"{name}.c"
     if not source.exists():
         source = Path(__file__).with_name(f"{name}.c")
-    with tempfile.TemporaryDirectory(prefix="bitline-repro-") as folder:
-        made = compile_task([source], Path(folder) / "task.wasm", include=[TASKS])
-        return made.path.read_bytes()
+    return compiled(source, include=(TASKS,))

@@ -194,7 +194,7 @@ impl Flow {
     /// One of the workers of a closed loop.
     async fn work(self: Rc<Flow>) -> Result<(), RunError> {
         loop {
-            let now_ns = self.sim.now().since(self.begin).as_ps() / 1000;
+            let now_ns = self.sim.now().since(self.begin).whole_ns();
             let next = self.requests.borrow_mut().next(now_ns)?;
             match next {
                 Some(request) => self.send(request).await?,

@@ -35,7 +35,7 @@ impl Histogram {
     /// Counts one latency.
     #[inline]
     pub fn record(&mut self, latency: Span) {
-        let nanoseconds = latency.as_ps() / 1000;
+        let nanoseconds = latency.whole_ns();
         self.nanoseconds
             .record(nanoseconds)
             .expect("a histogram that resizes itself takes any value");

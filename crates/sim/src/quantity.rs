@@ -85,6 +85,11 @@ impl Span {
         self.0
     }
 
+    /// Whole nanoseconds, what is left over cut off.
+    pub const fn whole_ns(self) -> u64 {
+        self.0 / 1_000
+    }
+
     /// Nanoseconds.
     pub fn as_ns(self) -> f64 {
         self.0 as f64 / 1e3

@@ -284,7 +284,7 @@ impl Received {
         record.packets.set(self.packets.get());
         record.packet_bytes.set(self.taken.get());
         record.lost_bytes.set(self.lost.get());
-        record.stalled_ns.set(self.stalled.get().as_ps() / 1000);
+        record.stalled_ns.set(self.stalled.get().whole_ns());
         Ok(record)
     }
 

@@ -196,7 +196,7 @@ impl OnCard {
     }
 
     fn end(&self, mut outcome: Outcome) {
-        outcome.nanoseconds = self.host.sim.now().since(self.begun).as_ps() / 1000;
+        outcome.nanoseconds = self.host.sim.now().since(self.begun).whole_ns();
         if outcome.ended == Ended::Committed {
             self.held.take();
         }

@@ -60,10 +60,7 @@ impl Files for TransactionFiles {
     ) -> LocalBoxFuture<'a, Result<(), FileError>> {
         Box::pin(async move {
             let bytes = data.bytes();
-            let known = match &data {
-                Data::Bytes(bytes) => Some(&bytes[..]),
-                Data::Untold(_) => None,
-            };
+            let known = data.known();
             let written = self.transaction.write(file, offset, bytes, known).await;
             written.map_err(|error| told(&error, &self.transaction))
         })

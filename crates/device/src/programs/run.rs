@@ -132,7 +132,7 @@ impl Programs {
         if halt.asked.get() {
             self.stops.announce();
         }
-        outcome.nanoseconds = self.sim.now().since(begun).as_ps() / 1000;
+        outcome.nanoseconds = self.sim.now().since(begun).whole_ns();
         Ok(outcome)
     }
 

@@ -39,7 +39,7 @@ pub use config::StreamConfig;
 use notes::Notes;
 pub use notes::StreamCounts;
 use open::Open;
-use pipeline::{Ends, Pipeline, whole};
+use pipeline::{Ends, Pipeline};
 use stages::{Parts, Stages};
 
 /// Bytes that the memory of an element may grow by, if the stream asks for no limit.
@@ -296,7 +296,7 @@ impl Streams {
                 stopped
             }
         };
-        outcome.nanoseconds = self.sim.now().since(begun).as_ps() / 1000;
+        outcome.nanoseconds = self.sim.now().since(begun).whole_ns();
         outcome
     }
 
@@ -350,7 +350,7 @@ impl Streams {
             let Some(parts) = parts else {
                 break;
             };
-            let data = whole(parts);
+            let data = Data::joined(parts);
             let bytes = u64::from(data.bytes());
             let taken = match stream.has_failed() {
                 // What it made counts for nothing.

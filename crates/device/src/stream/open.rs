@@ -7,7 +7,7 @@ use nvme::task::{Ended, Outcome};
 use sim::resource::{Broadcast, Semaphore};
 use sim::{Either, select};
 
-use super::pipeline::{Pipeline, whole};
+use super::pipeline::Pipeline;
 use crate::memory::Partition;
 use crate::port::Switch;
 use crate::programs::InUse;
@@ -142,7 +142,7 @@ impl Open {
     }
 
     fn put_filled(&self) {
-        let piece = whole(self.filling.take());
+        let piece = Data::joined(self.filling.take());
         let (offset, index) = self.sent.get();
         let bytes = u64::from(piece.bytes());
         self.sent.set((offset + bytes, index + 1));

@@ -9,7 +9,6 @@ use super::notes::Notes;
 use super::output::Output;
 use super::rest::Rest;
 use crate::memory::{Copier, DramMap};
-use crate::task::Data;
 
 /// Where the input comes from, and where the output goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,18 +88,4 @@ impl Pipeline {
         let (bytes, streams) = (bytes.into(), self.map.streams);
         self.copier.read(requester, bytes, streams).await;
     }
-}
-
-/// Parts one behind the other.
-pub(super) fn whole(parts: Vec<Data>) -> Data {
-    let bytes = parts.iter().map(Data::bytes).sum();
-    let mut all = Vec::new();
-    for part in parts {
-        match part {
-            Data::Bytes(part) if all.is_empty() => all = part,
-            Data::Bytes(part) => all.extend(part),
-            Data::Untold(_) => return Data::Untold(bytes),
-        }
-    }
-    Data::Bytes(all)
 }

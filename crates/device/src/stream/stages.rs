@@ -9,7 +9,7 @@ use sim::resource::{Broadcast, Semaphore};
 use sim::{JoinHandle, Sim};
 
 use super::element::Element;
-use super::pipeline::{Pipeline, whole};
+use super::pipeline::Pipeline;
 use crate::planted::{Bug, is_planted};
 use crate::programs::{failed, told};
 use crate::schedule::Origin;
@@ -287,7 +287,7 @@ impl Stages {
         let mut offset = 0;
         while let Some(parts) = pipeline.output.take(each, each).await {
             room.acquire(1).await.keep();
-            let data = whole(parts);
+            let data = Data::joined(parts);
             let bytes = data.bytes();
             let (stages, room) = (self.clone(), room.clone());
             let written = async move {
@@ -308,10 +308,7 @@ impl Stages {
     async fn write_part(&self, file: u32, offset: u64, data: Data) {
         let begun = self.sim.now();
         let bytes = data.bytes();
-        let known = match &data {
-            Data::Bytes(bytes) => Some(&bytes[..]),
-            Data::Untold(_) => None,
-        };
+        let known = data.known();
         let pipeline = &self.pipeline;
         pipeline.give_out(self.origin.requester(), bytes).await;
         let (count, known) = match is_planted(Bug::StreamLosesAHalf) {

@@ -107,6 +107,28 @@ impl Data {
         }
     }
 
+    /// What it says, if that is known.
+    pub fn known(&self) -> Option<&[u8]> {
+        match self {
+            Data::Bytes(bytes) => Some(bytes),
+            Data::Untold(_) => None,
+        }
+    }
+
+    /// Parts one behind the other.
+    pub fn joined(parts: Vec<Data>) -> Data {
+        let bytes = parts.iter().map(Data::bytes).sum();
+        let mut all = Vec::new();
+        for part in parts {
+            match part {
+                Data::Bytes(part) if all.is_empty() => all = part,
+                Data::Bytes(part) => all.extend(part),
+                Data::Untold(_) => return Data::Untold(bytes),
+            }
+        }
+        Data::Bytes(all)
+    }
+
     /// The first `bytes` bytes at most, and the rest.
     pub fn split(self, bytes: u32) -> (Data, Data) {
         let bytes = bytes.min(self.bytes());

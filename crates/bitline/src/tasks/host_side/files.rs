@@ -218,10 +218,7 @@ impl HostFiles {
         }
         machine.memory_moves(2 * count);
         machine.kernel(machine.copy_ns(count)).await;
-        let known = match &data {
-            Data::Bytes(bytes) => Some(&bytes[..]),
-            Data::Untold(_) => None,
-        };
+        let known = data.known();
         file.cache.borrow_mut().write(bytes.clone(), known);
         self.write_behind(file, bytes).await;
         Ok(())

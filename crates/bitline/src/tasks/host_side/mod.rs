@@ -48,7 +48,7 @@ impl Host {
         }
         drop(using);
         outcome.attempts = u32::from(outcome.ended != Ended::Rejected);
-        outcome.nanoseconds = self.sim.now().since(begun).as_ps() / 1000;
+        outcome.nanoseconds = self.sim.now().since(begun).whole_ns();
         Ok(outcome)
     }
 }

@@ -332,3 +332,98 @@ impl Drop for Admitted<'_> {
         arrivals.changed.announce();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use sim::Simulation;
+
+    use super::*;
+
+    const SHARE: u64 = 100;
+
+    /// Packets of so many bytes each, those that are not taken in left out; each byte tells which packet it is of.
+    fn with(policy: Policy, packets: &[u8]) -> (Simulation, Arrivals) {
+        let simulation = Simulation::new(1);
+        let arrivals = Arrivals::new(&simulation.handle(), policy, SHARE);
+        for (number, bytes) in packets.iter().enumerate() {
+            let packet = vec![number as u8; usize::from(*bytes)];
+            put(&arrivals, packet);
+        }
+        (simulation, arrivals)
+    }
+
+    /// Puts a packet in, if it need not wait.
+    fn put(arrivals: &Arrivals, packet: Vec<u8>) -> Option<Arrival> {
+        let admitting = std::pin::pin!(arrivals.admit(packet.len() as u64));
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        match admitting.poll(&mut context) {
+            std::task::Poll::Ready(Ok(admitted)) => {
+                admitted.put(Data::Bytes(packet));
+                Some(Arrival::Taken)
+            }
+            std::task::Poll::Ready(Err(arrival)) => Some(arrival),
+            std::task::Poll::Pending => None,
+        }
+    }
+
+    fn bytes(parts: Vec<Data>) -> Vec<u8> {
+        let whole = Data::joined(parts);
+        whole.known().map(<[u8]>::to_vec).unwrap_or_default()
+    }
+
+    #[test]
+    fn the_oldest_goes_that_is_whole_and_unseen() {
+        let (_simulation, arrivals) = with(Policy::DropOldest, &[40, 30, 30]);
+        // The first is cut, and a task sees of the second what there is.
+        let (taken, seen) = arrivals.take(10);
+        assert_eq!((bytes(taken), seen), (vec![0; 10], 0));
+        assert_eq!(put(&arrivals, vec![3; 20]), Some(Arrival::Taken));
+        assert_eq!(arrivals.counts().oldest_bytes, 30, "the second went");
+        assert_eq!(bytes(arrivals.show()).len(), 30 + 30 + 20);
+        assert_eq!(
+            put(&arrivals, vec![4; 60]),
+            Some(Arrival::Dropped),
+            "all were seen"
+        );
+        let (rest, seen) = arrivals.take(SHARE);
+        let kept = [vec![0; 30], vec![2; 30], vec![3; 20]].concat();
+        assert_eq!((bytes(rest), seen), (kept, 80));
+        assert_eq!((arrivals.waiting(), arrivals.unseen()), (0, 0));
+    }
+
+    #[test]
+    fn who_is_held_back_is_known_until_there_is_room() {
+        let (simulation, arrivals) = with(Policy::Stall, &[60, 40]);
+        assert!(!arrivals.hold_back());
+        {
+            let waiting = std::pin::pin!(arrivals.admit(1));
+            let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+            // Outside of any task nobody is woken: it is only asked.
+            let _simulation = &simulation;
+            assert!(waiting.poll(&mut context).is_pending());
+            assert!(arrivals.hold_back());
+        }
+        assert!(!arrivals.hold_back(), "it went away");
+        assert_eq!(
+            put(&arrivals, vec![9; 101]),
+            Some(Arrival::Dropped),
+            "there will never be room for it"
+        );
+    }
+
+    #[test]
+    fn what_is_given_up_is_told_as_lost() {
+        let (_simulation, arrivals) = with(Policy::DropOldest, &[40, 30]);
+        arrivals.take(10);
+        assert_eq!(arrivals.give_up(), 60);
+        let counts = arrivals.counts();
+        assert_eq!((counts.lost_bytes, counts.oldest_bytes), (60, 0));
+        assert_eq!(
+            put(&arrivals, vec![5; 91]),
+            Some(Arrival::Dropped),
+            "what was taken is not released"
+        );
+        arrivals.release(10);
+        assert_eq!(put(&arrivals, vec![5; 100]), Some(Arrival::Taken));
+    }
+}

@@ -12,7 +12,6 @@ use super::extents::Extents;
 use super::{Claim, CollectorId, Collectors};
 use crate::port::{Switch, Wire};
 use crate::schedule::Origin;
-use crate::stream::pipeline::whole;
 use crate::stream::{StreamId, Streams};
 use crate::task::Data;
 
@@ -91,7 +90,7 @@ impl Collection {
     /// Gives bytes that wait to a task only; how many.
     async fn hand_on(&self, collectors: &Collectors, bytes: u64) -> u64 {
         let (taken, _) = self.arrivals.take(bytes);
-        let data = whole(taken);
+        let data = Data::joined(taken);
         let is_fed = self.feed(collectors, &data).await;
         self.done_with(bytes);
         if !is_fed {
@@ -115,7 +114,7 @@ impl Collection {
         let turn = collectors.turns.take(self.id.port, &self.had, pages).await;
         let bytes = self.left_of(offset, bytes);
         let (taken, seen) = self.arrivals.take(bytes);
-        let data = whole(taken);
+        let data = Data::joined(taken);
         if self.stream.borrow().is_some() && seen < bytes {
             let (_, unseen) = data.clone().split(seen as u32);
             self.feed(collectors, &unseen).await;
@@ -168,7 +167,7 @@ impl Collection {
                 && self.arrivals.unseen() > 0
             {
                 self.set_busy(&collectors.streams, true);
-                let shown = whole(self.arrivals.show());
+                let shown = Data::joined(self.arrivals.show());
                 self.feed(collectors, &shown).await;
                 continue;
             }

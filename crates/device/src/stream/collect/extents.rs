@@ -49,13 +49,9 @@ impl Extents {
             let (begin, part) = self.part(at);
             let room = part.files()[0].bytes() - (at - begin);
             let bytes = left.min(room);
-            let known = match data {
-                Data::Bytes(all) => {
-                    let skipped = (at - offset) as usize;
-                    Some(&all[skipped..skipped + bytes as usize])
-                }
-                Data::Untold(_) => None,
-            };
+            let skipped = (at - offset) as usize;
+            let known = data.known();
+            let known = known.map(|all| &all[skipped..skipped + bytes as usize]);
             part.write(0, at - begin, bytes as u32, known).await?;
             at += bytes;
             left -= bytes;

@@ -48,3 +48,31 @@ pub(super) fn decode(key: u32, fact: &[u8]) -> Option<(CollectorId, Position)> {
     };
     (*version == VERSION).then_some((id, position))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_position_is_what_it_was_and_nothing_else_is_one() {
+        let id = CollectorId {
+            namespace: NamespaceId::new(3),
+            port: 0xFFFE,
+        };
+        let position = Position {
+            identifier: u64::MAX - 1,
+            bytes: 1 << 50,
+        };
+        let fact = encode(position);
+        let number = key(id).key;
+        assert_eq!(decode(number, &fact), Some((id, position)));
+        for bytes in 0..fact.len() {
+            assert_eq!(decode(number, &fact[..bytes]), None, "{bytes} bytes");
+        }
+        let longer = [&fact[..], &[0]].concat();
+        assert_eq!(decode(number, &longer), None);
+        let mut newer = fact;
+        newer[0] += 1;
+        assert_eq!(decode(number, &newer), None);
+    }
+}

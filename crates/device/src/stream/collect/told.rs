@@ -52,7 +52,7 @@ impl CollectorCounts {
         self.dropped_oldest += counts.oldest;
         self.dropped_oldest_bytes += counts.oldest_bytes;
         self.lost_bytes += counts.lost_bytes;
-        self.stalled_ns += counts.stalled.as_ps() / 1000;
+        self.stalled_ns += counts.stalled.whole_ns();
         self.written_bytes += collection.written.get() - collection.begun;
     }
 }
@@ -125,7 +125,7 @@ impl Collection {
         record.oldest = counts.oldest.into();
         record.oldest_bytes = counts.oldest_bytes.into();
         record.lost_bytes = counts.lost_bytes.into();
-        record.stalled_ns = (counts.stalled.as_ps() / 1000).into();
+        record.stalled_ns = counts.stalled.whole_ns().into();
         record
     }
 }

@@ -1,7 +1,7 @@
 """The compiled part of `bitline`: glue over the Rust crates. Use `bitline` itself, which is documented."""
 
 import builtins
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import final
 
@@ -255,7 +255,8 @@ class Tasks:
     ) -> Pending:
         """As `run_on_host`, which goes on."""
 
-_Record = tuple[int, str, int, int, int, builtins.list[int], builtins.list[int], builtins.list[int], int, int]
+_Counts = builtins.list[int]
+_Record = tuple[int, str, int, int, int, _Counts, _Counts, _Counts, _Counts, int]
 
 @final
 class Collectors:
@@ -288,11 +289,8 @@ class Collectors:
     def generate(self, handle: int, pace: tuple[float, float, float, float], packet: int, size: int) -> None:
         """Have a collector send random bytes."""
 
-    def push(self, handle: int, data: bytes) -> None:
-        """Hand a packet over."""
-
-    def send(self, handle: int) -> None:
-        """Have a collector send what was handed over."""
+    def send(self, handle: int, packets: Iterator[bytes]) -> None:
+        """Have a collector send what an iterator gives, as time passes."""
 
     def run(self, handle: int) -> None:
         """Let time pass until a collector has sent everything."""
@@ -593,6 +591,9 @@ class Drive:
 
     def now_ps(self) -> int:
         """The present instant, in picoseconds."""
+
+    def wait(self, picoseconds: int) -> None:
+        """Let so much time pass."""
 
     def block_bytes(self) -> int:
         """Bytes of a logical block."""

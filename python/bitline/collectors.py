@@ -8,12 +8,16 @@ with drive.collectors.attach(0, "frames", source=frames, rate=50e6) as camera:
 ```
 """
 
+import weakref
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from bitline.arguments import DWORD_MAX, NUMBER_MAX, PathLike, whole_number
 from bitline.errors import UsageError
@@ -23,15 +27,15 @@ if TYPE_CHECKING:
     from bitline._bitline import Collectors as NativeCollectors
     from bitline.drive import Drive
 
+#: What a collector sends at a time.
+Packet: TypeAlias = bytes | bytearray | memoryview | NDArray[Any]
+
 #: What becomes of packets for which there is no room.
 Policy = Literal["stall", "drop newest", "drop oldest"]
 POLICIES = ("stall", "drop newest", "drop oldest")
 
 #: Seconds between packets, or for which none are sent, at most: a day.
 INTERVAL_MAX = 86_400
-
-#: Bytes of packets that are handed to the drive before time passes.
-AHEAD_BYTES = 16 << 20
 
 #: 10 Gigabit Ethernet: bytes a second, bytes that a frame carries, and what it adds (IEEE 802.3: preamble,
 #: header, checksum and the gap between frames).
@@ -63,7 +67,7 @@ class Collected:
     size: Size
     """Bytes there: on flash, in order, without holes, and known to be, whatever becomes of the power."""
     room: Size
-    """Bytes that its object has room for."""
+    """Bytes that its object has room for; 0, as all that follows, of one that a power cut has ended."""
     packets: int
     """Packets taken in."""
     taken: Size
@@ -78,6 +82,8 @@ class Collected:
     """Bytes of these."""
     lost: Size
     """Bytes taken in for which its object had no room when it ended."""
+    unread: Size
+    """Bytes taken in for streams only, and taken by none."""
     stalled: Duration
     """How long packets were held back on their wire."""
 
@@ -86,13 +92,15 @@ class Collector:
     """A collector that is attached. It is detached when a `with` statement ends."""
 
     def __init__(
-        self, native: "NativeCollectors", handle: int, port: int, source: Iterator[bytes], rate: float
+        self, native: "NativeCollectors", handle: int, port: int, source: Iterator[Packet], rate: float
     ) -> None:
         self._native = native
         self._handle = handle
         self._port = port
         self._source = source
         self._rate = rate
+        self._is_started = False
+        self._raised: BaseException | None = None
         self._ended: Collected | None = None
 
     def __repr__(self) -> str:
@@ -114,32 +122,61 @@ class Collector:
         """Its port."""
         return self._port
 
-    def send(self, packets: Iterable[bytes]) -> None:
-        """Send packets at its pace, as time passes: with `run`, and with all other calls of the drive."""
-        for packet in packets:
-            if not isinstance(packet, bytes | bytearray | memoryview):
-                raise TypeError(f"a collector sends bytes, not {type(packet).__name__}")
-            _check_interval(len(packet), self._rate)
-            self._native.push(self._handle, bytes(packet))
-        self._native.send(self._handle)
+    @property
+    def is_attached(self) -> bool:
+        """Whether it was not detached."""
+        return self._ended is None
+
+    def start(self) -> None:
+        """Send what its source has from now on, as time passes, with `run` and other calls of the drive.
+
+        The source is asked for a packet when that is due. It must not use the drive.
+        """
+        if not self._is_started:
+            self._send(self._source)
+            self._is_started = True
+
+    def send(self, packets: Iterable[Packet]) -> None:
+        """Send packets at its pace, as time passes, besides its source."""
+        self._send(iter([_bytes(packet, self._rate) for packet in _packets(packets)]))
+
+    def _send(self, packets: Iterator[Packet]) -> None:
+        self._native.send(self._handle, self._due(packets))
+
+    def _due(self, packets: Iterator[Packet]) -> Iterator[bytes]:
+        """Packets as they are sent; what their source raises is raised by who waits for it."""
+        try:
+            for packet in packets:
+                yield _bytes(packet, self._rate)
+        except BaseException as error:
+            self._raised = error
 
     def run(self, packets: int | None = None) -> None:
-        """Let time pass until everything is sent that its source has.
+        """Let time pass until everything is sent that its source has, and that `send` was given.
 
         What streams make of it meanwhile is fetched, so that they go on, and kept for who reads it later.
+        Other collectors go on sending if they were started.
 
         Args:
             packets: Packets of its source to send, at most; all of them, without.
 
         Raises:
             UsageError: Packets are held back for ever, as the object is full and does not grow; the collector
-                is detached, or the power was cut.
+                is detached, or the power was cut; a number of packets of a source that was started.
         """
-        left = self._source if packets is None else islice(self._source, packets)
-        while ahead := _ahead(left):
-            self.send(ahead)
-            self._native.run(self._handle)
+        if packets is None:
+            self.start()
+        elif self._is_started:
+            raise UsageError(f"packets = {packets}: its source was started, and sends all that it has")
+        else:
+            self._send(islice(self._source, packets))
         self._native.run(self._handle)
+        self._raise()
+
+    def _raise(self) -> None:
+        raised, self._raised = self._raised, None
+        if raised is not None:
+            raise raised
 
     def status(self) -> Collected:
         """What the drive tells of it; of one that is detached, what it told at the end."""
@@ -158,21 +195,33 @@ class Collector:
         """
         if self._ended is None:
             self._ended = _collected(self._native.detach(self._handle))
+            self._raise()
         return self._ended.size
 
 
-def _ahead(packets: Iterator[bytes]) -> list[bytes]:
-    """As many packets as are handed over at once."""
-    ahead, size = [], 0
-    for packet in packets:
-        ahead.append(packet)
-        size += len(packet)
-        if size >= AHEAD_BYTES:
-            break
-    return ahead
+def _packets(packets: Iterable[Packet]) -> Iterable[Packet]:
+    if isinstance(packets, bytes | bytearray | memoryview | str):
+        raise TypeError(f"a source is packets, such as a list of bytes, not {type(packets).__name__}")
+    return packets
 
 
-def _collected(row: "tuple[int, str, int, int, int, list[int], list[int], list[int], int, int]") -> Collected:
+def _bytes(packet: Packet, rate: float) -> bytes:
+    """A packet's bytes.
+
+    Raises:
+        TypeError: It has none.
+        UsageError: It would take too long.
+    """
+    if not isinstance(packet, bytes | bytearray | memoryview | np.ndarray):
+        raise TypeError(f"a collector sends bytes, or arrays of them, not {type(packet).__name__}")
+    data = packet.tobytes() if isinstance(packet, memoryview | np.ndarray) else bytes(packet)
+    _check_interval(len(data), rate)
+    return data
+
+
+def _collected(
+    row: "tuple[int, str, int, int, int, list[int], list[int], list[int], list[int], int]",
+) -> Collected:
     port, state, number, size, room, taken, newest, oldest, lost, stalled = row
     return Collected(
         port=port,
@@ -186,7 +235,8 @@ def _collected(row: "tuple[int, str, int, int, int, list[int], list[int], list[i
         dropped_newest_size=Size(newest[1]),
         dropped_oldest=oldest[0],
         dropped_oldest_size=Size(oldest[1]),
-        lost=Size(lost),
+        lost=Size(lost[0]),
+        unread=Size(lost[1]),
         stalled=Duration.from_ns(stalled),
     )
 
@@ -197,6 +247,7 @@ class Collectors:
     def __init__(self, drive: "Drive") -> None:
         self._native = drive._collectors
         self._drive = drive
+        self._attached: list[weakref.ref[Collector]] = []
 
     def __repr__(self) -> str:
         return f"<Collectors of {self._drive!r}>"
@@ -214,7 +265,7 @@ class Collectors:
         port: int,
         path: str | None,
         *,
-        source: Iterable[bytes] = (),
+        source: Iterable[Packet] = (),
         rate: float = 100e6,
         jitter: float = 0.0,
         burst: tuple[float, float] | None = None,
@@ -232,14 +283,17 @@ class Collectors:
             port: The port, from 0 on (`collector.ports`).
             path: The object of the volume that it goes to, which `allocate` has set aside; `None`, if it is
                 for a stream only.
-            source: Packets to send, such as `frames` or `rows` give; one with more bytes than its share of
-                the drive's memory has room for goes in parts.
+            source: Packets to send, such as `frames` or `rows` give, as bytes or arrays; one with more bytes
+                than its share of the drive's memory has room for goes in parts. It is sent from `start` or
+                `run` on.
             rate: Bytes a second that it sends, overhead aside; a packet takes a day at most.
             jitter: How far intervals differ from that: 0.1 for up to a tenth less or more, at random.
             burst: For how many seconds it sends, and for how many it does not then; always, without.
             wire: Its wire; 10 Gigabit Ethernet, without.
             policy: What becomes of packets for which there is no room: `"stall"` holds them back on their
-                wire, `"drop newest"` drops them, `"drop oldest"` those that have waited the longest.
+                wire, `"drop newest"` drops them, `"drop oldest"` those that have waited the longest. A packet
+                that is being cut into pages stays: a share has to have room for several, or there is nothing
+                older to drop.
             share: Bytes that it may have in the drive's memory; 0 is the drive's choice.
             grow: Bytes by which the object grows when there is little room left, in whole pages; 0: it does
                 not.
@@ -276,7 +330,23 @@ class Collectors:
             through_host,
             _pace(rate, jitter, burst),
         )
-        return Collector(self._native, handle, port, iter(source), rate)
+        collector = Collector(self._native, handle, port, iter(_packets(source)), rate)
+        self._attached.append(weakref.ref(collector))
+        return collector
+
+    def run(self) -> None:
+        """Let time pass until all collectors that are attached have sent everything, side by side.
+
+        Raises:
+            UsageError: As `Collector.run`.
+        """
+        known = [collector for reference in self._attached if (collector := reference()) is not None]
+        collectors = [collector for collector in known if collector.is_attached]
+        self._attached = [weakref.ref(collector) for collector in collectors]
+        for collector in collectors:
+            collector.start()
+        for collector in collectors:
+            collector.run()
 
     def generate(
         self,

@@ -22,7 +22,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from bitline import _bitline
 from bitline.admin import Admin
-from bitline.arguments import DWORD_MAX, PathLike, new_name, whole_number
+from bitline.arguments import DWORD_MAX, NUMBER_MAX, PathLike, new_name, whole_number
 from bitline.collectors import Collectors
 from bitline.errors import UsageError
 from bitline.groups import Group, Groups
@@ -141,6 +141,14 @@ class Drive:
     def now(self) -> Duration:
         """The drive's clock: simulated time since it was opened."""
         return Duration(self._native.now_ps())
+
+    def wait(self, time: Duration) -> None:
+        """Let simulated time pass; what goes on in the drive goes on.
+
+        Args:
+            time: For how long, such as `Duration.from_ns(1e6)`.
+        """
+        self._native.wait(whole_number("time", time.ps, 0, NUMBER_MAX))
 
     # Blocks
 

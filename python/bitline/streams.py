@@ -11,7 +11,10 @@ with drive.streams.open("frames", task="edges.wasm", params=threshold) as stream
 
 from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from bitline.arguments import DWORD_MAX, NUMBER_MAX, PathLike, whole_number
 from bitline.collectors import Collector
@@ -98,19 +101,20 @@ class Stream:
             raise StreamError(task_result(failed))
         return bytes(read)
 
-    def write(self, data: bytes) -> int:
+    def write(self, data: "bytes | bytearray | memoryview | NDArray[Any]") -> int:
         """Send what the stream is to take next, of one opened without a file to read; how much it was.
 
         Raises:
             StreamError: The stream has failed.
             NvmeError: Command Sequence Error for a stream that reads a file.
         """
-        if not isinstance(data, bytes | bytearray | memoryview):
-            raise TypeError(f"a stream takes bytes, not {type(data).__name__}")
-        failed = self._native.write(self._handle, bytes(data), False)
+        if not isinstance(data, bytes | bytearray | memoryview | np.ndarray):
+            raise TypeError(f"a stream takes bytes, or an array of them, not {type(data).__name__}")
+        taken = data.tobytes() if isinstance(data, memoryview | np.ndarray) else bytes(data)
+        failed = self._native.write(self._handle, taken, False)
         if failed:
             raise StreamError(task_result(failed))
-        return len(data)
+        return len(taken)
 
     def finish(self) -> None:
         """Say that no more will be written. Output that goes to a file is there when this returns, for good.
@@ -172,13 +176,14 @@ class Streams:
             task: A WebAssembly module's file, its bytes, or a program that `drive.tasks.load` gave. It takes
                 pieces with `isc_stream_next` and emits with `isc_stream_emit`.
             params: What `isc_get_args` gives each instance.
-            to: The object that takes the output, which keeps its length; `None`, if `read` fetches it.
+            to: The object that takes the output, which keeps its length, and what is behind the output;
+                `None`, if `read` fetches it.
             files: Further objects and how the task may use them; their numbers follow those of input and
                 output.
             stores: Name-value stores in which it may look names up.
             isolation: How it is kept apart from others; of a transaction that fails nothing is left.
             piece_size: Bytes of a piece; 0 is the drive's choice.
-            elements: Instances of the task; 0: as many as there are cores for tasks.
+            elements: Instances of the task; 0: as many as there are cores for tasks, and accelerators.
             ordered: Whether output has the order of the input, or comes as soon as it is emitted.
             memory: Bytes of memory that each instance may have; 0: what the drive allows.
             cycles: Cycles that it may take for each piece.
@@ -191,11 +196,11 @@ class Streams:
                 writes the output to the drive; nothing of that is a transaction.
 
         Raises:
-            UsageError: A module that cannot run, with what is wrong with it; what a card does not have:
+            UsageError: A module that cannot run, with what is wrong with it; pieces and elements beyond what
+                the drive allows (`stream.buffer_bytes`, `stream.elements_max`); what a card does not have:
                 programs of the drive, collectors, stores, files besides input and output.
             NotFoundError: There is no such object.
-            NvmeError: What the drive reports, such as Stream Limit Reached, or Invalid Field for pieces and
-                elements beyond what it allows.
+            NvmeError: What the drive reports, such as Stream Limit Reached.
         """
         ends: dict[str, Mode] = {}
         collector = path if isinstance(path, Collector) else None

@@ -60,8 +60,7 @@ pub mod inside {
 pub use bits::{Answer, Query, Received, Reply, Request};
 pub use cells::BlockQuality;
 pub use collectors::{
-    Attach, Collector, Collectors, Generator, Handed, HandedOver, Pace, Packet, Source, Timing,
-    Wiring,
+    Attach, Collector, Collectors, Generator, Pace, Packet, Source, Timing, Wiring,
 };
 pub use drive::{Drive, Unclosed, Watch};
 pub use error::{Error, KeyValueError, PlaceError};

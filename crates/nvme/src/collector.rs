@@ -114,7 +114,9 @@ pub struct CollectorRecord {
     pub stalled_ns: U64,
     /// Bytes taken in for which there was no room where they go when it ended.
     pub lost_bytes: U64,
-    more: [U64; 4],
+    /// Bytes for streams only that no stream took.
+    pub unread_bytes: U64,
+    more: [U64; 3],
 }
 
 const _: () = assert!(size_of::<CollectorRecord>() == 128);

@@ -6,9 +6,10 @@ use std::rc::Rc;
 
 use bitline::inside::nvme::collector::{CollectorRecord, CollectorState, Policy};
 use bitline::inside::sim::Span;
-use bitline::{Attach, Collector, Error, Handed, HandedOver, Pace, Timing, Wiring};
+use bitline::{Attach, Collector, Error, Pace, Packet, Source, Timing, Wiring};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyIterator;
 
 use crate::drive::Drive;
 use crate::error::usage;
@@ -18,20 +19,39 @@ thread_local! {
     static NEXT: Cell<u64> = const { Cell::new(0) };
 }
 
-/// A collector, and what was handed over for it to send.
+/// A collector, and when it sends its packets.
 #[derive(Clone)]
 struct Attached {
     collector: Collector,
-    handed: Handed,
     timing: Rc<RefCell<Timing>>,
+}
+
+/// Packets that a Python iterator gives when they are due. It has to be one that raises nothing: then there are no more.
+struct Iterated {
+    packets: Py<PyIterator>,
+    timing: Rc<RefCell<Timing>>,
+}
+
+impl Source for Iterated {
+    fn next(&mut self) -> Option<Packet> {
+        let data = Python::attach(|py| {
+            let packet = self.packets.bind(py).clone().next()?;
+            let data: PyBackedBytes = packet.ok()?.extract().ok()?;
+            Some(data.to_vec())
+        })?;
+        Some(Packet {
+            after: self.timing.borrow_mut().next(data.len() as u64),
+            data,
+        })
+    }
 }
 
 /// Bytes a second, bytes that a packet of the protocol carries, and what it adds to each.
 type WiringRow = (u64, u32, u32);
 /// Bytes a second, jitter, and for how many nanoseconds it sends and does not.
 type PaceRow = (f64, f64, f64, f64);
-/// Port, state, identifier, bytes, room, packets and bytes taken in, dropped as they came, dropped later, bytes lost at the end,
-/// nanoseconds stalled.
+/// Port, state, identifier, bytes, room, packets and bytes taken in, dropped as they came, dropped later, bytes lost at the end
+/// and not taken by streams, nanoseconds stalled.
 type RecordRow = (
     u32,
     &'static str,
@@ -41,7 +61,7 @@ type RecordRow = (
     [u64; 2],
     [u64; 2],
     [u64; 2],
-    u64,
+    [u64; 2],
     u64,
 );
 
@@ -109,8 +129,7 @@ impl Collectors {
             let timing = collectors.timing(&collector, pace_of(pace));
             Ok(Attached {
                 collector,
-                handed: Handed::default(),
-                timing,
+                timing: Rc::new(RefCell::new(timing)),
             })
         })?;
         let handle = NEXT.replace(NEXT.get() + 1);
@@ -124,16 +143,11 @@ impl Collectors {
         self.with(|collectors| collectors.generate(&collector, pace_of(pace), packet, size))
     }
 
-    /// Hands a packet over.
-    fn push(&self, handle: u64, data: PyBackedBytes) -> PyResult<()> {
-        of(handle)?.handed.push(data.to_vec());
-        Ok(())
-    }
-
-    /// Has a collector send what was handed over.
-    fn send(&self, handle: u64) -> PyResult<()> {
+    /// Has a collector send what an iterator gives, as time passes.
+    fn send(&self, handle: u64, packets: Py<PyIterator>) -> PyResult<()> {
         let attached = of(handle)?;
-        let source = HandedOver::new(attached.handed, attached.timing);
+        let timing = attached.timing.clone();
+        let source = Iterated { packets, timing };
         self.with(|collectors| collectors.send(&attached.collector, source))
     }
 
@@ -206,7 +220,7 @@ fn row(record: CollectorRecord) -> RecordRow {
         [record.packets.get(), record.packet_bytes.get()],
         [record.newest.get(), record.newest_bytes.get()],
         [record.oldest.get(), record.oldest_bytes.get()],
-        record.lost_bytes.get(),
+        [record.lost_bytes.get(), record.unread_bytes.get()],
         record.stalled_ns.get(),
     )
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use bitline::advise::Asked;
 use bitline::workload::RunOptions;
-use bitline::{Error, Host, Platform, Request, VectorId};
+use bitline::{Error, Host, Platform, Request, Span, VectorId};
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -408,6 +408,15 @@ impl Drive {
     /// Everything counted since power-up, as JSON.
     fn statistics(&self) -> PyResult<String> {
         json(&self.with(|drive| drive.statistics())?)
+    }
+
+    /// Lets so much time pass.
+    fn wait(&self, picoseconds: u64) -> PyResult<()> {
+        let span = Span::from_ps(picoseconds);
+        self.run(move |host: Host| async move {
+            host.sim().sleep(span).await;
+            Ok::<(), Error>(())
+        })
     }
 
     /// What the drive answers to Identify, as JSON.

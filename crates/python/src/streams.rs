@@ -62,6 +62,9 @@ impl Streams {
         };
         let mut asked = StreamRun::of(run.priority(priority));
         asked.shape = shape;
+        if !on_card {
+            self.0.get().with(|drive| drive.streams().check(&asked))?;
+        }
         let stream = self.run_call(async move |host| {
             let program = match what {
                 What::Module(module) if on_card => {

@@ -12,7 +12,7 @@ Bound: TypeAlias = Literal["", "at_most", "at_least", "above", "below"]
 """What the paper says of a number: the number itself, or where the measured one has to lie."""
 
 #: What is above or below by less is equal: times are whole picoseconds.
-_DISTINCT = 1e-3
+_DISTINCT = 1e-4
 
 #: The keys of an entry.
 _KEYS = frozenset({"key", "quantity", "value", "unit", "source", "tolerance", "bound", "gain", "note"})

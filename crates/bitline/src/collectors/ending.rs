@@ -103,8 +103,10 @@ impl Host {
         };
         match self.object_numbered(record.identifier.get()).await? {
             Some(object) => {
-                self.settle(port, &object, record.bytes.get()).await?;
-                Ok(record.bytes.get())
+                // Somebody may have made it shorter.
+                let bytes = record.bytes.get().min(object.content.bytes());
+                self.settle(port, &object, bytes).await?;
+                Ok(bytes)
             }
             None => {
                 // Its object is gone, and what was in it.

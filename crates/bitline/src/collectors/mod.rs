@@ -25,7 +25,7 @@ mod sending;
 mod source;
 mod through_host;
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::rc::Rc;
 
 use device::stream::Collectors as Ports;
@@ -39,7 +39,7 @@ use sim::resource::Broadcast;
 
 pub use attach::Attach;
 pub use device::port::Wiring;
-pub use source::{Generator, Handed, HandedOver, Pace, Packet, Source, Timing};
+pub use source::{Generator, Pace, Packet, Source, Timing};
 
 use crate::drive::{Drive, InsideDrive};
 use crate::error::Error;
@@ -260,11 +260,11 @@ impl Collectors<'_> {
         self.send(collector, generator)
     }
 
-    /// When packets of a collector are sent that are handed over, at a pace.
-    pub fn timing(&self, collector: &Collector, pace: Pace) -> Rc<RefCell<Timing>> {
+    /// When packets of a source are sent that has no pace of its own.
+    pub fn timing(&self, collector: &Collector, pace: Pace) -> Timing {
         let random = self.random(collector, "pace");
         collector.0.sources.set(collector.0.sources.get() + 1);
-        Rc::new(RefCell::new(Timing::new(pace, random)))
+        Timing::new(pace, random)
     }
 
     /// Randomness of a collector's own, another one for each of its sources.

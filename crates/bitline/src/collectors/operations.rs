@@ -30,7 +30,7 @@ impl Host {
             let begin = self.open_at(asked, None).await?;
             return Ok((begin, None));
         };
-        let (object, using) = self.use_collected(name).await?;
+        let (object, using) = self.use_collected(name, Some(asked.port)).await?;
         self.check_port(asked, Some(&object)).await?;
         let number = object.id.get();
         let (before, whole) = (object.content.bytes(), self.room_of(&object));
@@ -74,11 +74,16 @@ impl Host {
         Ok(device.open(asked.port, &collection).await?)
     }
 
-    /// An object that a collector is to fill, which nobody else fills.
+    /// An object that the collector of a port of the drive is to fill, or one of the host, which nobody else fills or has filled up to a
+    /// power cut.
     ///
     /// # Errors
-    /// There is none of that name; it is no file; [`Error::Held`].
-    pub(super) async fn use_collected(&self, name: &str) -> Result<(Object, Using<'_>), Error> {
+    /// There is none of that name; it is no file; [`Error::Held`]; it has to be settled first.
+    pub(super) async fn use_collected(
+        &self,
+        name: &str,
+        port: Option<u16>,
+    ) -> Result<(Object, Using<'_>), Error> {
         let (object, using) = self.use_object(name).await?;
         let kind = object.content.kind();
         if kind != Kind::File {
@@ -86,10 +91,22 @@ impl Host {
                 "{name:?} is no file: collectors fill files, such as those that are allocated for them"
             ));
         }
-        let filled = self.mount.uses.holder(object.id.get(), Holder::collects);
-        match filled {
-            Some(holder) => Err(held(name, holder)),
+        let number = object.id.get();
+        if let Some(holder) = self.mount.uses.holder(number, Holder::collects) {
+            return Err(held(name, holder));
+        }
+        let records = self.collector_device().list().await?;
+        let is_elsewhere =
+            |record: &CollectorRecord| port.is_none_or(|port| record.port.get() != u32::from(port));
+        let mut ended = records.iter().filter(|record| is_over(record));
+        let ended = ended
+            .find(|record| record.identifier.get() == u64::from(number) && is_elsewhere(record));
+        match ended {
             None => Ok((object, using)),
+            Some(ended) => usage(format!(
+                "{name:?} has what was collected at port {} before the power was cut: settle that first",
+                ended.port
+            )),
         }
     }
 
@@ -108,7 +125,14 @@ impl Host {
         };
         let number = object.map_or(0, |object| object.id.get().into());
         if asked.goes_on && over.identifier.get() == number {
-            return Ok(());
+            let bytes = object.map_or(u64::MAX, |object| object.content.bytes());
+            return match over.bytes.get() > bytes {
+                true => usage(format!(
+                    "of the {} bytes that were collected at port {port}, the object has only {bytes} now: settle it",
+                    over.bytes
+                )),
+                false => Ok(()),
+            };
         }
         let other = self.object_numbered(over.identifier.get()).await?;
         match (other, asked.goes_on) {

@@ -1,9 +1,5 @@
 //! What collectors send: packets, and when.
 
-use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
-use std::rc::Rc;
-
 use sim::{Random, Span};
 
 /// The longest time from packet to packet: a day.
@@ -133,58 +129,6 @@ impl Source for Generator {
         }
         Some(Packet {
             after: self.timing.next(bytes),
-            data,
-        })
-    }
-}
-
-/// Packets that are handed over from outside, before time passes.
-#[derive(Clone, Default)]
-pub struct Handed(Rc<Waiting>);
-
-#[derive(Default)]
-struct Waiting {
-    packets: RefCell<VecDeque<Vec<u8>>>,
-    bytes: Cell<u64>,
-}
-
-impl Handed {
-    /// Adds a packet behind those that wait.
-    pub fn push(&self, data: Vec<u8>) {
-        self.0.bytes.set(self.0.bytes.get() + data.len() as u64);
-        self.0.packets.borrow_mut().push_back(data);
-    }
-
-    /// Bytes that wait.
-    pub fn waiting_bytes(&self) -> u64 {
-        self.0.bytes.get()
-    }
-
-    fn pop(&self) -> Option<Vec<u8>> {
-        let data = self.0.packets.borrow_mut().pop_front()?;
-        self.0.bytes.set(self.0.bytes.get() - data.len() as u64);
-        Some(data)
-    }
-}
-
-/// What was handed over, at a pace.
-pub struct HandedOver {
-    handed: Handed,
-    timing: Rc<RefCell<Timing>>,
-}
-
-impl HandedOver {
-    /// Packets of `handed` at a pace, which goes on where an earlier source had it.
-    pub fn new(handed: Handed, timing: Rc<RefCell<Timing>>) -> HandedOver {
-        HandedOver { handed, timing }
-    }
-}
-
-impl Source for HandedOver {
-    fn next(&mut self) -> Option<Packet> {
-        let data = self.handed.pop()?;
-        Some(Packet {
-            after: self.timing.borrow_mut().next(data.len() as u64),
             data,
         })
     }

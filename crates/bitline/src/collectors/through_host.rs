@@ -91,7 +91,7 @@ impl Received {
     ) -> Result<Rc<Received>, Error> {
         check(asked, ports)?;
         let name = asked.object.as_deref().unwrap_or_default();
-        let (object, using) = host.use_collected(name).await?;
+        let (object, using) = host.use_collected(name, None).await?;
         if !host.receiver.take(asked.port) {
             return usage(format!("port {} of the host is in use", asked.port));
         }

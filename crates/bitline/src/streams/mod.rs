@@ -39,6 +39,7 @@ mod on_card;
 mod operations;
 
 pub use host::streams::Shape as StreamShape;
+use host::tasks::TaskError;
 use nvme::task::Outcome;
 
 use crate::drive::Drive;
@@ -117,9 +118,9 @@ impl Streams<'_> {
     /// Opens a stream of a program, which begins to run. It sees its files as they are now.
     ///
     /// # Errors
-    /// No object of that name; what the drive reports: No Program, Invalid Field for pieces or elements beyond what it allows, Stream
-    /// Limit Reached.
+    /// No object of that name; as [`Streams::check`]; what the drive reports: No Program, Stream Limit Reached.
     pub fn open(&mut self, program: &Program, asked: &StreamRun) -> Result<Stream, Error> {
+        self.check(asked)?;
         let (program, mut asked) = (*program, asked.clone());
         asked.run = asked.run.prioritized(self.0);
         self.run_host(|host| async move { host.open_stream(&program, &asked).await })
@@ -130,7 +131,7 @@ impl Streams<'_> {
     /// both links (TH-iSSD, Figure 2(a)). Nothing of it is a transaction: what was written counts.
     ///
     /// # Errors
-    /// As [`Streams::open`]; [`TaskError::Usage`](host::tasks::TaskError::Usage) for files besides input and output, for
+    /// As [`Streams::open`]; [`TaskError::Usage`] for files besides input and output, for
     /// stores and collectors, which a card does not have.
     pub fn open_on_card(&mut self, module: &[u8], asked: &StreamRun) -> Result<Stream, Error> {
         let (module, mut asked) = (module.to_vec(), asked.clone());
@@ -184,6 +185,29 @@ impl Streams<'_> {
             Err(Error::NoPower) => Ok(()),
             closed => closed,
         }
+    }
+
+    /// That the drive has streams of such a shape.
+    ///
+    /// # Errors
+    /// [`TaskError::Usage`] for a piece or elements beyond what it allows.
+    pub fn check(&self, asked: &StreamRun) -> Result<(), Error> {
+        let (config, shape) = (&self.0.config().device.stream, asked.shape);
+        let (piece, elements) = (config.piece_bytes_max(), config.elements_max);
+        let refused = |text| Err(Error::Task(TaskError::Usage(text)));
+        if u64::from(shape.piece_bytes) > piece {
+            return refused(format!(
+                "pieces of {} bytes: the most is {piece}, an eighth of a stream's share of stream.buffer_bytes",
+                shape.piece_bytes
+            ));
+        }
+        if u32::from(shape.elements) > elements {
+            return refused(format!(
+                "{} elements of {elements} (stream.elements_max)",
+                shape.elements
+            ));
+        }
+        Ok(())
     }
 
     fn run_host<T: 'static, F>(&mut self, function: impl FnOnce(Host) -> F) -> Result<T, Error>

@@ -260,9 +260,30 @@ fn after_a_power_cut_nothing_is_forgotten_by_accident() {
             .attach(&Attach::to(0, "other").going_on()),
     );
     assert!(text.contains("went to \"frames\""), "{text}");
+    for other in [Attach::to(1, "frames"), asked.clone().through_host()] {
+        let text = refused(drive.collectors().attach(&other));
+        assert!(text.contains("settle that first"), "{text}");
+    }
     let kept = drive.collectors().detach(collector).expect("it is settled");
     assert!(read(&mut drive, "frames") == bytes(0, kept));
     assert!(drive.collectors().list().expect("power").is_empty());
+
+    // One that was made shorter is what it is.
+    drive.volume().remove("frames").expect("it is settled");
+    allocate(&mut drive, "frames", 40_000);
+    let collector = attach(&mut drive, &asked);
+    send(&mut drive, &collector, 20_000);
+    run(&mut drive, &collector).expect("power");
+    crate::collectors::wait(&mut drive, Span::from_us(100_000));
+    cut(&mut drive);
+    drive
+        .volume()
+        .truncate("frames", 5)
+        .expect("nobody holds it");
+    let text = refused(drive.collectors().attach(&asked.clone().going_on()));
+    assert!(text.contains("has only 5 now"), "{text}");
+    assert_eq!(drive.collectors().settle(0).expect("over"), 5);
+    assert!(read(&mut drive, "frames") == bytes(0, 5));
 
     // An object that is gone leaves nothing to go on with, and nothing in the way.
     let collector = attach(&mut drive, &Attach::to(0, "other"));

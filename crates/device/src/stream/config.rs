@@ -41,7 +41,7 @@ impl StreamConfig {
     }
 
     /// The most bytes that a piece may have.
-    pub(super) fn piece_bytes_max(&self) -> u64 {
+    pub fn piece_bytes_max(&self) -> u64 {
         self.half() / PIECES_MIN
     }
 }

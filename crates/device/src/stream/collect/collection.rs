@@ -47,6 +47,8 @@ pub(super) struct Collection {
     pub(super) durable: Cell<u64>,
     /// The stream that takes what comes.
     pub(super) stream: RefCell<Option<StreamId>>,
+    /// Bytes that no stream took, of those that are for streams only.
+    pub(super) unread: Cell<u64>,
     /// There is something on its way out of the switch.
     pub(super) is_busy: Cell<bool>,
     pub(super) failure: RefCell<Option<String>>,
@@ -95,6 +97,7 @@ impl Collection {
         self.done_with(bytes);
         if !is_fed {
             // Nobody is there to take it.
+            self.unread.set(self.unread.get() + bytes);
             collectors.count(|counts| counts.unread_bytes += bytes);
         }
         bytes

@@ -331,6 +331,7 @@ impl Collectors {
             written: Cell::new(begin),
             durable: Cell::new(begin),
             stream: RefCell::default(),
+            unread: Cell::new(0),
             is_busy: Cell::new(false),
             failure: RefCell::default(),
             is_over: Cell::new(false),

@@ -304,6 +304,9 @@ class Collectors:
     def detach(self, handle: int) -> _Record:
         """End a collection; what the drive tells of it at its end."""
 
+    def forget(self, handle: int) -> None:
+        """Nobody has the handle any more: what it names goes on by itself."""
+
     def settle(self, port: int) -> int:
         """End one that a power cut has ended; how many bytes there are."""
 

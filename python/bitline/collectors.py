@@ -9,6 +9,7 @@ with drive.collectors.attach(0, "frames", source=frames, rate=50e6) as camera:
 """
 
 import weakref
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -36,6 +37,14 @@ POLICIES = ("stall", "drop newest", "drop oldest")
 
 #: Seconds between packets, or for which none are sent, at most: a day.
 INTERVAL_MAX = 86_400
+
+#: Bytes a second of a source, at most.
+RATE_MAX = 1e15
+#: Bytes by which an object grows at a time, at most.
+GROWTH_MAX = 1 << 48
+
+#: No packet.
+_NONE = object()
 
 #: 10 Gigabit Ethernet: bytes a second, bytes that a frame carries, and what it adds (IEEE 802.3: preamble,
 #: header, checksum and the gap between frames).
@@ -65,7 +74,8 @@ class Collected:
     object: int
     """The number of the object that it goes to; 0 for none."""
     size: Size
-    """Bytes there: on flash, in order, without holes, and known to be, whatever becomes of the power."""
+    """Bytes there: on flash, in order, without holes, and known to be, whatever becomes of the power. Of
+    one that is connected to the host: written, and durable when it is detached."""
     room: Size
     """Bytes that its object has room for; 0, as all that follows, of one that a power cut has ended."""
     packets: int
@@ -92,16 +102,30 @@ class Collector:
     """A collector that is attached. It is detached when a `with` statement ends."""
 
     def __init__(
-        self, native: "NativeCollectors", handle: int, port: int, source: Iterator[Packet], rate: float
+        self,
+        native: "NativeCollectors",
+        handle: int,
+        port: int,
+        source: Iterator[Packet],
+        rate: float,
+        is_through_host: bool,
     ) -> None:
         self._native = native
         self._handle = handle
         self._port = port
         self._source = source
         self._rate = rate
+        self._is_through_host = is_through_host
         self._is_started = False
+        # What is sent one after the other, and the packet that is on its way.
+        self._sources: deque[Iterator[Packet]] = deque()
+        self._is_sending = False
+        self._packet: object = _NONE
         self._raised: BaseException | None = None
         self._ended: Collected | None = None
+
+    def __del__(self) -> None:
+        self._native.forget(self._handle)
 
     def __repr__(self) -> str:
         return f"<Collector at port {self._port}{'' if self._ended is None else ', detached'}>"
@@ -127,29 +151,62 @@ class Collector:
         """Whether it was not detached."""
         return self._ended is None
 
+    def check_feeds(self, drive: "Drive") -> None:
+        """That streams of a drive can take what it sends.
+
+        Raises:
+            UsageError: It is detached, of another drive, or connected to the host.
+        """
+        if self._ended is not None:
+            raise UsageError(f"the collector at port {self._port} is detached")
+        if self._native is not drive._collectors:
+            raise UsageError(f"the collector at port {self._port} is of another drive")
+        if self._is_through_host:
+            raise UsageError(
+                f"the collector at port {self._port} is connected to the host: a stream reads its object, "
+                "once it is detached"
+            )
+        self._native.status(self._handle)
+
     def start(self) -> None:
         """Send what its source has from now on, as time passes, with `run` and other calls of the drive.
 
         The source is asked for a packet when that is due. It must not use the drive.
         """
         if not self._is_started:
-            self._send(self._source)
             self._is_started = True
+            self._send(self._source)
 
     def send(self, packets: Iterable[Packet]) -> None:
-        """Send packets at its pace, as time passes, besides its source."""
+        """Send packets at its pace, as time passes, behind what it was given to send before."""
         self._send(iter([_bytes(packet, self._rate) for packet in _packets(packets)]))
 
     def _send(self, packets: Iterator[Packet]) -> None:
-        self._native.send(self._handle, self._due(packets))
+        self._sources.append(packets)
+        if not self._is_sending:
+            self._native.send(self._handle, self._due())
+            self._is_sending = True
 
-    def _due(self, packets: Iterator[Packet]) -> Iterator[bytes]:
+    def _due(self) -> Iterator[bytes]:
         """Packets as they are sent; what their source raises is raised by who waits for it."""
         try:
-            for packet in packets:
-                yield _bytes(packet, self._rate)
+            while self._sources:
+                if self._packet is _NONE:
+                    self._packet = next(self._sources[0], _NONE)
+                if self._packet is _NONE:
+                    self._sources.popleft()
+                    continue
+                yield _bytes(self._packet, self._rate)
+                self._packet = _NONE
+        except GeneratorExit:
+            raise
+        except (TypeError, UsageError) as error:
+            # It can never be sent.
+            self._packet, self._raised = _NONE, error
         except BaseException as error:
             self._raised = error
+        finally:
+            self._is_sending = False
 
     def run(self, packets: int | None = None) -> None:
         """Let time pass until everything is sent that its source has, and that `send` was given.
@@ -170,6 +227,10 @@ class Collector:
             raise UsageError(f"packets = {packets}: its source was started, and sends all that it has")
         else:
             self._send(islice(self._source, packets))
+        if self._sources and not self._is_sending:
+            # An error, or Ctrl-C, broke off what was being sent.
+            self._native.send(self._handle, self._due())
+            self._is_sending = True
         self._native.run(self._handle)
         self._raise()
 
@@ -205,7 +266,7 @@ def _packets(packets: Iterable[Packet]) -> Iterable[Packet]:
     return packets
 
 
-def _bytes(packet: Packet, rate: float) -> bytes:
+def _bytes(packet: object, rate: float) -> bytes:
     """A packet's bytes.
 
     Raises:
@@ -311,7 +372,11 @@ class Collectors:
                 another collector fills; nothing to go on with, or something that was not settled.
             NvmeError: What the drive reports: Collector In Use, Collector Limit Reached.
         """
+        packets = iter(_packets(source))
+        if wire is not None and not isinstance(wire, Wire):
+            raise UsageError(f"wire = {wire!r}: it is a Wire")
         wire = wire or Wire()
+        grow = whole_number("grow", grow, 0, GROWTH_MAX)
         if policy not in POLICIES:
             raise UsageError(f"policy = {policy!r}: there are {', '.join(map(repr, POLICIES))}")
         growth = whole_number("low", low or min(grow // 2, DWORD_MAX), 0, DWORD_MAX)
@@ -325,12 +390,12 @@ class Collectors:
             ),
             policy,
             whole_number("share", share, 0, DWORD_MAX),
-            (growth, whole_number("grow", grow, 0, NUMBER_MAX)),
+            (growth, grow),
             resume,
             through_host,
             _pace(rate, jitter, burst),
         )
-        collector = Collector(self._native, handle, port, iter(_packets(source)), rate)
+        collector = Collector(self._native, handle, port, packets, rate, through_host)
         self._attached.append(weakref.ref(collector))
         return collector
 
@@ -389,11 +454,11 @@ class Collectors:
 
 
 def _pace(rate: float, jitter: float, burst: tuple[float, float] | None) -> tuple[float, float, float, float]:
-    if not 0 < rate < float("inf"):
-        raise UsageError(f"rate = {rate}: it is bytes a second, more than 0")
+    if not isinstance(rate, int | float) or not 0 < rate <= RATE_MAX:
+        raise UsageError(f"rate = {rate}: it is bytes a second, more than 0, and at most {RATE_MAX:g}")
     if not 0 <= jitter <= 1:
         raise UsageError(f"jitter = {jitter}: it is a share of an interval, 0 to 1")
-    spans = (0.0, 0.0) if burst is None else tuple(burst)
+    spans = (0.0, 0.0) if burst is None else tuple(burst) if isinstance(burst, Iterable) else ()
     if len(spans) != 2 or not all(0 <= span <= INTERVAL_MAX for span in spans):
         raise UsageError(f"burst = {burst}: it is two numbers of seconds, 0 to {INTERVAL_MAX}")
     on, off = spans

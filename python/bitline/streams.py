@@ -204,6 +204,8 @@ class Streams:
         """
         ends: dict[str, Mode] = {}
         collector = path if isinstance(path, Collector) else None
+        if collector is not None:
+            collector.check_feeds(self._drive)
         if isinstance(path, str):
             ends[path] = "r"
         if to is not None:

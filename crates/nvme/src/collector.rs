@@ -116,7 +116,9 @@ pub struct CollectorRecord {
     pub lost_bytes: U64,
     /// Bytes for streams only that no stream took.
     pub unread_bytes: U64,
-    more: [U64; 3],
+    /// Bytes that were there when it began.
+    pub begun_bytes: U64,
+    more: [U64; 2],
 }
 
 const _: () = assert!(size_of::<CollectorRecord>() == 128);

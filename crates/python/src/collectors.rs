@@ -22,6 +22,8 @@ thread_local! {
 /// A collector, and when it sends its packets.
 #[derive(Clone)]
 struct Attached {
+    /// What names its drive.
+    drive: u64,
     collector: Collector,
     timing: Rc<RefCell<Timing>>,
 }
@@ -124,10 +126,12 @@ impl Collectors {
         if through_host {
             asked = asked.through_host();
         }
+        let drive = self.0.get().number();
         let attached = self.with(|collectors| {
             let collector = collectors.attach(&asked)?;
             let timing = collectors.timing(&collector, pace_of(pace));
             Ok(Attached {
+                drive,
                 collector,
                 timing: Rc::new(RefCell::new(timing)),
             })
@@ -181,6 +185,11 @@ impl Collectors {
         Ok(row(ended))
     }
 
+    /// Nobody has the handle any more: what it names goes on by itself.
+    fn forget(&self, handle: u64) {
+        ATTACHED.with_borrow_mut(|all| all.remove(&handle));
+    }
+
     /// Ends one that a power cut has ended; how many bytes there are.
     fn settle(&self, port: u16) -> PyResult<u64> {
         self.with(|collectors| collectors.settle(port))
@@ -225,6 +234,11 @@ fn row(record: CollectorRecord) -> RecordRow {
     )
 }
 
+/// Forgets the collectors of a drive that is closed.
+pub(crate) fn forget_all(drive: u64) {
+    ATTACHED.with_borrow_mut(|all| all.retain(|_, attached| attached.drive != drive));
+}
+
 /// What is attached by that handle.
 fn of(handle: u64) -> PyResult<Attached> {
     let found = ATTACHED.with_borrow(|all| all.get(&handle).cloned());
@@ -232,5 +246,5 @@ fn of(handle: u64) -> PyResult<Attached> {
 }
 
 fn gone() -> PyErr {
-    usage("the collector is detached, or of another thread")
+    usage("the collector is detached, of a drive that was closed, or of another thread")
 }

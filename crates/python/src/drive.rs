@@ -13,6 +13,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
 use crate::advise::{Advice, asked_of};
+use crate::collectors;
 use crate::config::Config;
 use crate::error::{json, to_python, usage, watch};
 use crate::expression::Expression;
@@ -21,6 +22,7 @@ use crate::pending::{Answer, Pending, bytes_of};
 use crate::progress::Progress;
 use crate::rows::{VectorRow, vector_row};
 use crate::running;
+use crate::streams;
 use crate::tracing;
 use crate::workload::{parse_precondition, parse_workloads};
 
@@ -74,7 +76,11 @@ impl Drive {
         if !self.0.is_over() {
             self.with(bitline::Drive::settle)?;
         }
-        self.0.close()
+        self.0.close()?;
+        // What they held of the drive would keep it.
+        collectors::forget_all(self.0.number());
+        streams::forget_all(self.0.number());
+        Ok(())
     }
 
     /// Cuts the power in this instant.
@@ -458,6 +464,11 @@ impl Drive {
 }
 
 impl Drive {
+    /// What names it among those of its thread.
+    pub(crate) fn number(&self) -> u64 {
+        self.0.number()
+    }
+
     pub(crate) fn with<T>(
         &self,
         work: impl FnOnce(&mut bitline::Drive) -> Result<T, Error>,

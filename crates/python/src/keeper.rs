@@ -48,6 +48,11 @@ pub(crate) fn keep(open: impl FnOnce() -> PyResult<Drive>) -> PyResult<Key> {
 }
 
 impl Key {
+    /// What names its drive among those of its thread.
+    pub(crate) fn number(self) -> u64 {
+        self.number
+    }
+
     /// Calls `work` with the drive.
     pub(crate) fn with<T>(self, work: impl FnOnce(&mut Drive) -> PyResult<T>) -> PyResult<T> {
         let mut drive = self.take()?;

@@ -14,7 +14,8 @@ use crate::rows::{OutcomeRow, outcome_row};
 use crate::tasks::{FileRows, LimitsRow, What, run_of};
 
 thread_local! {
-    static OPEN: RefCell<BTreeMap<u64, Stream>> = const { RefCell::new(BTreeMap::new()) };
+    /// What names the drive of each, and the stream.
+    static OPEN: RefCell<BTreeMap<u64, (u64, Stream)>> = const { RefCell::new(BTreeMap::new()) };
     static NEXT: Cell<u64> = const { Cell::new(0) };
 }
 
@@ -76,7 +77,8 @@ impl Streams {
             host.open_stream(&program, &asked).await
         })?;
         let handle = NEXT.replace(NEXT.get() + 1);
-        OPEN.with_borrow_mut(|open| open.insert(handle, stream));
+        let drive = self.0.get().number();
+        OPEN.with_borrow_mut(|open| open.insert(handle, (drive, stream)));
         Ok(handle)
     }
 
@@ -127,7 +129,7 @@ impl Streams {
 
     /// Closes a stream.
     fn close(&self, handle: u64) -> PyResult<()> {
-        let Some(stream) = OPEN.with_borrow_mut(|open| open.remove(&handle)) else {
+        let Some((_, stream)) = OPEN.with_borrow_mut(|open| open.remove(&handle)) else {
             return Ok(());
         };
         self.0.get().with(|drive| drive.streams().close(stream))
@@ -158,5 +160,13 @@ impl Streams {
 /// The stream of a handle.
 fn of(handle: u64) -> PyResult<Stream> {
     let found = OPEN.with_borrow(|open| open.get(&handle).cloned());
-    found.ok_or_else(|| usage("the stream is closed, or of another thread"))
+    let found = found.map(|(_, stream)| stream);
+    found.ok_or_else(|| {
+        usage("the stream is closed, of a drive that was closed, or of another thread")
+    })
+}
+
+/// Forgets the streams of a drive that is closed.
+pub(crate) fn forget_all(drive: u64) {
+    OPEN.with_borrow_mut(|open| open.retain(|_, (of, _)| *of != drive));
 }

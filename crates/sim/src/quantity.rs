@@ -46,6 +46,14 @@ impl Time {
     pub const fn since(self, earlier: Time) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
+
+    /// So much later; nothing if that is beyond the end of time.
+    pub const fn checked_add(self, span: Span) -> Option<Time> {
+        match self.0.checked_add(span.0) {
+            Some(time) => Some(Time(time)),
+            None => None,
+        }
+    }
 }
 
 impl Span {

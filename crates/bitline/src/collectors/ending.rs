@@ -1,23 +1,53 @@
 //! How collections end: what has come is there, the object has as many bytes, and the drive forgets of it.
 
+use std::rc::Rc;
+
 use host::volume::Object;
 use nvme::collector::{CollectorRecord, CollectorState};
 use sim::{Span, select};
 
 use super::operations::{is_over, usage};
-use super::{Attached, Collector};
+use super::{Attached, Collector, Taker};
 use crate::error::Error;
 use crate::host_end::{Growth, Holder, Host, held};
 
 /// How long until it is looked again whether there is room for everything that came.
 const LOOK_AGAIN: Span = Span::from_us(100);
 
+/// Ends a collection; gives what is told of it at its end. If nobody waits for that any more, it goes on, and the next who asks is told.
+pub(super) async fn ended(host: &Host, collector: &Collector) -> Result<CollectorRecord, Error> {
+    let attached = &*collector.0;
+    loop {
+        match attached.outcome.take() {
+            Some(Ok(ended)) => attached.ended.set(Some(ended)),
+            Some(Err(error)) => return Err(error),
+            None => {}
+        }
+        if let Some(ended) = attached.ended.get() {
+            return Ok(ended);
+        }
+        let before = attached.ending.replace(Some(host.driver.clone()));
+        if !before.is_some_and(|life| Rc::ptr_eq(&life, &host.driver)) {
+            let (inside, collector) = (host.clone(), collector.clone());
+            host.sim().spawn_detached(async move {
+                let outcome = match &collector.0.taker {
+                    Taker::Drive(_) => inside.end_collector(&collector).await,
+                    Taker::Host(received) => match collector.0.check(&inside) {
+                        Ok(()) => received.close().await,
+                        Err(error) => Err(error),
+                    },
+                };
+                collector.0.outcome.replace(Some(outcome));
+                collector.0.ending.take();
+                inside.collecting.announce();
+            });
+        }
+        host.collecting.changed().await;
+    }
+}
+
 impl Host {
-    /// Ends a collection at the drive; gives what is told of it at its end.
-    pub(super) async fn end_collector(
-        &self,
-        collector: &Collector,
-    ) -> Result<CollectorRecord, Error> {
+    async fn end_collector(&self, collector: &Collector) -> Result<CollectorRecord, Error> {
         let attached = &*collector.0;
         let port = attached.port;
         let object = match &attached.object {
@@ -28,6 +58,14 @@ impl Host {
             self.check_sole(object, Holder::Collector(port))?;
         }
         attached.is_unplugged.set(true);
+        if self.collector_record(port).await?.is_none() {
+            // It went with its namespace, and what was collected with it.
+            self.collecting.let_go(port);
+            let mut record = CollectorRecord::default();
+            record.port.set(port.into());
+            record.state = CollectorState::Over.code();
+            return Ok(record);
+        }
         let mut record = self.record_of(attached).await?;
         if !is_over(&record) {
             let _awaiting = self.collecting.wait(port);
@@ -81,13 +119,16 @@ impl Host {
         Ok(())
     }
 
-    /// What the drive tells of a collector.
+    /// What the drive tells of a collector: of one that was attached before a power cut, only as long as nobody goes on with it.
     pub(super) async fn record_of(&self, attached: &Attached) -> Result<CollectorRecord, Error> {
         let record = self.collector_record(attached.port).await?;
         let number = attached.object.as_ref();
         let number = number.map_or(0, |object| u64::from(object.id.get()));
+        let lives = Rc::ptr_eq(&attached.host.driver, &self.driver);
         match record {
-            Some(record) if record.identifier.get() == number => Ok(record),
+            Some(record) if record.identifier.get() == number && (lives || is_over(&record)) => {
+                Ok(record)
+            }
             _ => usage(format!(
                 "what was attached to port {} is attached no more",
                 attached.port

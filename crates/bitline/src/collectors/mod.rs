@@ -20,12 +20,13 @@
 
 mod attach;
 mod ending;
+mod opening;
 mod operations;
 mod sending;
 mod source;
 mod through_host;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use device::stream::Collectors as Ports;
@@ -35,13 +36,14 @@ use host::tasks::TaskError;
 use host::volume::Object;
 use nvme::collector::CollectorRecord;
 use sim::Random;
-use sim::resource::Broadcast;
+use sim::resource::{Broadcast, Semaphore};
 
 pub use attach::Attach;
 pub use device::port::Wiring;
 pub use source::{Generator, Pace, Packet, Source, Timing};
 
 use crate::drive::{Drive, InsideDrive};
+use crate::driver::Driver;
 use crate::error::Error;
 use crate::host_end::{Collecting, Growth, Host};
 use operations::usage;
@@ -79,10 +81,10 @@ impl Taker {
     }
 
     /// Waits until packets are held back as the object of a port is full.
-    async fn is_full(&self, port: u16) {
+    async fn full(&self, port: u16) {
         match self {
-            Taker::Drive(ports) => ports.is_full(port.into()).await,
-            Taker::Host(received) => received.is_full().await,
+            Taker::Drive(ports) => ports.full(port.into()).await,
+            Taker::Host(received) => received.full().await,
         }
     }
 }
@@ -99,14 +101,22 @@ struct Attached {
     host: Host,
     taker: Taker,
     sources: Cell<u32>,
+    /// One packet is on its way at a time, whoever sends it.
+    line: Semaphore,
     /// Packets on their way to who takes them.
     delivering: Cell<u32>,
+    /// Why a source of its has ended early.
+    stopped: Cell<Option<&'static str>>,
     /// Its sources send no more.
     is_unplugged: Cell<bool>,
     /// Announced when one of both changes.
     changed: Broadcast,
     /// What was told of it at its end.
     ended: Cell<Option<CollectorRecord>>,
+    /// What has become of ending it, and nobody has heard of.
+    outcome: RefCell<Option<Result<CollectorRecord, Error>>>,
+    /// In which life of the drive it is being ended.
+    ending: RefCell<Option<Rc<Driver>>>,
 }
 
 impl Attached {
@@ -121,10 +131,14 @@ impl Attached {
             begun,
             taker,
             sources: Cell::new(0),
+            line: Semaphore::new(host.sim(), 1),
             delivering: Cell::new(0),
+            stopped: Cell::new(None),
             is_unplugged: Cell::new(false),
             changed: Broadcast::new(host.sim()),
             ended: Cell::new(None),
+            outcome: RefCell::default(),
+            ending: RefCell::default(),
             host,
         }
     }
@@ -189,12 +203,15 @@ impl Collectors<'_> {
         let plugged = ports.plug(asked.port.into(), asked.wiring);
         plugged.map_err(|reason| Error::Task(TaskError::Usage(reason)))?;
         let (inside, host) = (asked.clone(), self.0.host()?);
-        let opened = self.run_host(|host| async move { host.open_collector(&inside).await })?;
+        let opened = self.run_host(|host| async move { opening::opened(host, inside).await })?;
         if let (Some(object), true) = (&opened.1, asked.grow_bytes > 0) {
             let (by, low) = (asked.grow_bytes, asked.low_bytes.into());
             let object = object.id.get();
             self.grow(asked.port, Growth { object, by, low })?;
         }
+        let (port, asked_of) = (asked.port, ports.clone());
+        let is_full = move || asked_of.is_full(port.into());
+        host.collecting.ask(port, Rc::new(is_full));
         let taker = Taker::Drive(ports);
         let attached = Attached::new((asked.port, host), opened, taker);
         Ok(Collector(Rc::new(attached)))
@@ -315,26 +332,14 @@ impl Collectors<'_> {
     }
 
     /// Ends a collection: its sources send no more, what has come goes where it goes, for good, and the object has as many bytes as were
-    /// collected. Gives how many; [`Collectors::status`] tells then what there was no room for. What fails can be tried again.
+    /// collected. Gives how many; [`Collectors::status`] tells then what there was no room for. What fails can be tried again; what is
+    /// broken off goes on, and is told the next time.
     ///
     /// # Errors
     /// [`Error::Held`] if a stream that is open needs the object as it is; what the drive reports: Internal Error if what came could
     /// not be written.
     pub fn detach(&mut self, collector: Collector) -> Result<u64, Error> {
-        let attached = collector.0.clone();
-        if let Some(ended) = attached.ended.get() {
-            return Ok(ended.bytes.get());
-        }
-        let ended = self.run_host(|host| async move {
-            match &collector.0.taker {
-                Taker::Drive(_) => host.end_collector(&collector).await,
-                Taker::Host(received) => {
-                    collector.0.check(&host)?;
-                    received.close().await
-                }
-            }
-        })?;
-        attached.ended.set(Some(ended));
+        let ended = self.run_host(|host| async move { ending::ended(&host, &collector).await })?;
         Ok(ended.bytes.get())
     }
 

@@ -1,5 +1,7 @@
 //! What collectors send, as time passes.
 
+use std::pin::pin;
+
 use device::stream::collect::Arrival;
 use device::task::Data;
 use sim::{Either, Sim, Span, select};
@@ -25,8 +27,15 @@ pub(super) async fn send(
     let (port, taker) = (attached.port, attached.taker.clone());
     let mut due = sim.now();
     'packets: while let Some(packet) = source.next() {
-        due = (due + packet.after).max(sim.now());
+        let Some(next) = due.checked_add(packet.after) else {
+            attached.stopped.set(Some(
+                "the next packet is due when simulated time is at its end, after 213 days",
+            ));
+            break;
+        };
+        due = next.max(sim.now());
         sim.sleep_until(due).await;
+        let _line = attached.line.acquire(1).await;
         let mut rest = match keeps_data {
             true => Data::Bytes(packet.data),
             false => Data::Untold(packet.data.len() as u32),
@@ -45,6 +54,9 @@ pub(super) async fn send(
             let arrival = taker.deliver(port, part).await;
             attached.delivering.set(attached.delivering.get() - 1);
             if arrival == Arrival::Closed {
+                if !attached.is_unplugged.get() {
+                    attached.stopped.set(Some("nothing is collected there any more: its namespace was erased, or what came could not be written"));
+                }
                 break 'packets;
             }
         }
@@ -61,22 +73,32 @@ pub(super) async fn all_sent(attached: &Attached) -> Result<(), Error> {
     let (port, collecting) = (attached.port, attached.collecting());
     let _awaiting = collecting.wait(port);
     while collecting.sends(port) {
-        let full = attached.taker.is_full(port);
-        let Either::Right(()) = select(collecting.changed(), full).await else {
-            continue;
-        };
-        if let Some(error) = collecting.take_failure(port) {
-            return Err(error);
+        let mut changed = pin!(collecting.changed());
+        loop {
+            let full = attached.taker.full(port);
+            let Either::Right(()) = select(changed.as_mut(), full).await else {
+                break;
+            };
+            if let Some(error) = collecting.take_failure(port) {
+                return Err(error);
+            }
+            if collecting.growth(port).is_none() {
+                let object = attached.object.as_ref().map_or("", |object| &object.name);
+                return usage(format!(
+                    "{object:?} is full, and what the collector at port {port} sends is held back: allocate more, let it grow, or choose a policy that drops"
+                ));
+            }
+            // It is growing.
+            let again = attached.host.sim().sleep(LOOK_AGAIN);
+            if let Either::Left(()) = select(changed.as_mut(), again).await {
+                break;
+            }
         }
-        if collecting.growth(port).is_none() {
-            let object = attached.object.as_ref().map_or("", |object| &object.name);
-            return usage(format!(
-                "{object:?} is full, and what the collector at port {port} sends is held back: allocate more, let it grow, or choose a policy that drops"
-            ));
-        }
-        // It is growing.
-        let again = attached.host.sim().sleep(LOOK_AGAIN);
-        select(collecting.changed(), again).await;
     }
-    Ok(())
+    match attached.stopped.take() {
+        Some(why) => usage(format!(
+            "the collector at port {port} has sent less than its source has: {why}"
+        )),
+        None => Ok(()),
+    }
 }

@@ -163,7 +163,7 @@ impl Received {
     }
 
     /// Waits until packets are held back as the object is full.
-    pub(super) async fn is_full(&self) {
+    pub(super) async fn full(&self) {
         while self.begun.get() < self.object.content.bytes() || self.held_back.get() == 0 {
             self.changed.next().await;
         }
@@ -295,11 +295,11 @@ impl Received {
     /// [`Error::Held`]; what the drive reports.
     pub(super) async fn close(&self) -> Result<CollectorRecord, Error> {
         let object = self.host.object_numbered(self.object.id.get().into());
-        let Some(object) = object.await? else {
-            return usage("the object was erased with the drive's volume".into());
-        };
+        let object = object.await?;
         let own = Holder::HostCollector(self.port);
-        self.host.check_sole(&object, own)?;
+        if let Some(object) = &object {
+            self.host.check_sole(object, own)?;
+        }
         self.is_closed.set(true);
         self.changed.announce();
         let writing = self.writing.take();
@@ -309,6 +309,12 @@ impl Received {
         self.lost.set(self.taken.get() - self.begun.get());
         self.host.receiver.give_back(self.port);
         self.host.receiver.collecting.let_go(self.port);
+        let Some(object) = object else {
+            // It went with the drive's volume, and what was collected with it.
+            self.lost.set(self.taken.get());
+            self.written.set(0);
+            return self.status();
+        };
         if let Some(error) = self.failure.take() {
             return Err(error);
         }

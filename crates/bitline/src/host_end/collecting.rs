@@ -28,6 +28,8 @@ pub(crate) struct Collecting {
     growing: RefCell<BTreeMap<u16, Growth>>,
     held: RefCell<BTreeMap<u16, Held>>,
     failures: RefCell<BTreeMap<u16, Error>>,
+    /// What tells whether packets are held back as an object is full.
+    full: RefCell<BTreeMap<u16, Rc<dyn Fn() -> bool>>>,
     /// Ports until whose end somebody waits, and how many do.
     awaited: RefCell<BTreeMap<u16, u32>>,
     changed: Broadcast,
@@ -47,6 +49,7 @@ impl Collecting {
             growing: RefCell::default(),
             held: RefCell::default(),
             failures: RefCell::default(),
+            full: RefCell::default(),
             awaited: RefCell::default(),
             changed: Broadcast::new(sim),
             is_watched: Cell::new(false),
@@ -61,9 +64,7 @@ impl Collecting {
             CollectorState::of_code(record.state) == Some(CollectorState::Collecting);
         let left = record.room_bytes.get().saturating_sub(record.bytes.get());
         // What has arrived and is not durable yet needs room, too.
-        let waiting = record
-            .packet_bytes
-            .get()
+        let waiting = (record.begun_bytes.get() + record.packet_bytes.get())
             .saturating_sub(record.oldest_bytes.get());
         let is_low = left <= growth.low || waiting + growth.low >= record.room_bytes.get();
         (is_collecting && is_low).then_some((port, growth))
@@ -108,6 +109,17 @@ impl Collecting {
         drop(held);
     }
 
+    /// Asks `is_full` from now on whether what comes to a port is held back as its object is full.
+    pub(crate) fn ask(&self, port: u16, is_full: Rc<dyn Fn() -> bool>) {
+        self.full.borrow_mut().insert(port, is_full);
+    }
+
+    /// Whether what a collector sends is held back for ever: its object is full, and does not grow.
+    pub(crate) fn is_stuck(&self, port: u16) -> bool {
+        let is_full = self.full.borrow().get(&port).cloned();
+        self.growth(port).is_none() && is_full.is_some_and(|is_full| is_full())
+    }
+
     /// Whether a collector will send more by itself.
     pub(crate) fn sends(&self, port: u16) -> bool {
         self.sending.borrow().contains_key(&port)
@@ -124,7 +136,12 @@ impl Collecting {
         self.changed.announce();
     }
 
-    /// Waits until a source is at its end, or an object cannot grow.
+    /// Something is not as it was.
+    pub(crate) fn announce(&self) {
+        self.changed.announce();
+    }
+
+    /// Waits until a source is at its end, an object cannot grow, or a collection has ended.
     pub(crate) async fn changed(&self) {
         self.changed.next().await;
     }

@@ -121,6 +121,14 @@ impl InDrive {
                         // More is to be written first.
                         break;
                     };
+                    if host.collecting.is_stuck(port) {
+                        // What there is, first.
+                        if read.is_empty() {
+                            let text = "what the collector sends is held back, as its object is full: detach it, or let the object grow";
+                            return Err(Error::Task(TaskError::Usage(text.into())));
+                        }
+                        break;
+                    }
                     // What has been sent last may be on its way.
                     has_sent_all = !host.collecting.sends(port);
                     host.sim.sleep(LOOK_AGAIN).await;

@@ -184,6 +184,10 @@ impl Host {
                     .collect::<Result<Vec<_>, VolumeError>>()?
                     .into_iter()
                     .unzip();
+                let written = run.files.iter().zip(&files);
+                for (_, object) in written.filter(|(file, _)| file.writable) {
+                    self.check_not_collected(object)?;
+                }
                 let numbers = files.iter().chain(&stores);
                 let using = self
                     .mount

@@ -8,6 +8,7 @@ use super::vectors::undone;
 use crate::error::Error;
 use crate::host_end::Absent;
 use crate::host_end::DriveVolume;
+use crate::host_end::Holder;
 use crate::host_end::Host;
 use crate::host_end::erased;
 use crate::host_end::held;
@@ -39,6 +40,7 @@ impl Host {
             return Err(VolumeError::Store { name }.into());
         }
         object.check_within(offset, data.len() as u64)?;
+        self.check_not_collected(&object)?;
         let _blocks = self.sole_writer(&object, offset, data.len() as u64).await;
         Ok(object.write(&self.block, offset, data).await?)
     }
@@ -113,6 +115,15 @@ impl Host {
     /// [`Error::Held`] if somebody holds an object as long as it is.
     fn check_unheld(&self, object: &Object) -> Result<(), Error> {
         match self.mount.uses.holder(object.id.get(), |_| true) {
+            Some(holder) => Err(held(&object.name, holder)),
+            None => Ok(()),
+        }
+    }
+
+    /// # Errors
+    /// [`Error::Held`] if a collector fills an object.
+    pub(crate) fn check_not_collected(&self, object: &Object) -> Result<(), Error> {
+        match self.mount.uses.holder(object.id.get(), Holder::collects) {
             Some(holder) => Err(held(&object.name, holder)),
             None => Ok(()),
         }

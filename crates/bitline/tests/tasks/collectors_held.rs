@@ -1,8 +1,14 @@
 //! What collectors fill: it grows by whole pages wherever it began, nobody else changes it meanwhile, and what fails can be tried again.
 
+use std::cell::Cell;
+use std::ops::ControlFlow;
+use std::rc::Rc;
+
 use bitline::inside::InsideDrive;
 use bitline::inside::nvme::collector::{CollectorState, Policy};
-use bitline::{Attach, Collector, Content, Drive, Error, ErrorKind, StreamRun, TaskRun};
+use bitline::{
+    Attach, Collector, Content, Drive, Error, ErrorKind, Packet, Source, StreamRun, TaskRun, Watch,
+};
 use sim::Span;
 
 use crate::collectors::{Counting, FAST, allocate, attach, bytes, drive, status};
@@ -274,7 +280,9 @@ fn after_a_power_cut_nothing_is_forgotten_by_accident() {
     let collector = attach(&mut drive, &asked);
     send(&mut drive, &collector, 20_000);
     run(&mut drive, &collector).expect("power");
-    crate::collectors::wait(&mut drive, Span::from_us(100_000));
+    crate::collectors::wait(&mut drive, Span::from_us(2_000_000));
+    let told = status(&mut drive, &collector).bytes.get();
+    assert_eq!(told, 16_384, "whole pages are there");
     cut(&mut drive);
     drive
         .volume()
@@ -345,4 +353,177 @@ fn one_port_has_one_collection_whoever_asks_at_once() {
         "{outcomes:?}"
     );
     assert_eq!(drive.statistics().expect("power").collectors.opened, 40);
+}
+
+/// What is durable stays what was collected: no stream and no run writes there, and no collector fills what a stream writes.
+#[test]
+fn nothing_else_writes_to_what_is_collected_to() {
+    let mut drive = drive(&[]);
+    allocate(&mut drive, "frames", 40_000);
+    allocate(&mut drive, "other", 40_000);
+    let program = load(&mut drive, &echo());
+    let written = into_file("other", "frames");
+    let collector = attach(&mut drive, &Attach::to(0, "frames").wired(FAST));
+    send(&mut drive, &collector, 9_000);
+    let refusals = [
+        drive.streams().open(&program, &written).map(drop),
+        drive.streams().open_on_card(&echo(), &written).map(drop),
+        drive.tasks().run(&program, &written.run).map(drop),
+        drive.volume().write_at("frames", 0, b"mine"),
+    ];
+    for refusal in refusals {
+        let text = refused(refusal);
+        assert!(text.contains("held by the collector at port 0"), "{text}");
+    }
+    run(&mut drive, &collector).expect("power");
+    assert_eq!(detach(&mut drive, collector), 9_000);
+    assert!(read(&mut drive, "frames") == bytes(0, 9_000));
+    let stream = drive
+        .streams()
+        .open(&program, &into_file("other", "frames"));
+    let stream = stream.expect("it is free");
+    let text = refused(drive.collectors().attach(&Attach::to(0, "frames")));
+    assert!(text.contains("held by stream"), "{text}");
+    drive.streams().close(stream).expect("open");
+}
+
+/// A reader is told that nothing more will come, instead of waiting for ever; what came is read before.
+#[test]
+fn who_reads_what_a_full_object_holds_back_is_told() {
+    for output in [false, true] {
+        let mut drive = drive(&[]);
+        allocate(&mut drive, "frames", 4096);
+        let made = Content::File { bytes: 600_000 };
+        let written = drive.volume().write("made", made, &vec![0; 600_000]);
+        written.expect("room");
+        let asked = Attach::to(0, "frames").wired(FAST).share(64 << 10);
+        let collector = attach(&mut drive, &asked);
+        let program = load(&mut drive, &echo());
+        let files = match output {
+            true => into_file("frames", "made").run.files[1..].to_vec(),
+            false => Vec::new(),
+        };
+        let mut asked = StreamRun::of(TaskRun::of(files)).from_collector(0);
+        if output {
+            asked = asked.into_file(0);
+        }
+        let opened = drive.streams().open(&program, &asked.piece_bytes(1000));
+        let mut stream = opened.expect("room");
+        send(&mut drive, &collector, 500_000);
+        let mut had = 0;
+        let error = loop {
+            match drive.streams().read(&mut stream, 100_000) {
+                Ok(read) => had += read.len() as u64,
+                Err(error) => break error,
+            }
+        };
+        assert!(error.to_string().contains("is held back"), "{error}");
+        assert_eq!(error.kind(), ErrorKind::Usage);
+        assert_eq!(had >= 4000, !output, "{had} bytes");
+        assert_eq!(detach(&mut drive, collector), 4096);
+        drive.streams().close(stream).expect("open");
+    }
+}
+
+/// Resumed far behind its beginning, an object grows as it did before.
+#[test]
+fn what_goes_on_grows_in_time() {
+    for by in [5_000, 100_000] {
+        let mut drive = drive(&[("collector.position_us", "100")]);
+        allocate(&mut drive, "frames", 400_000);
+        let asked = Attach::to(0, "frames").wired(FAST).growing(1, by);
+        let collector = attach(&mut drive, &asked);
+        send(&mut drive, &collector, 300_000);
+        run(&mut drive, &collector).expect("power");
+        cut(&mut drive);
+        let collector = attach(&mut drive, &asked.clone().going_on());
+        let begun = status(&mut drive, &collector).bytes.get();
+        assert!(begun > 40_000, "{begun}");
+        let mut source = Counting::new(&[5000], begun + 900_000, Span::from_us(1));
+        source.at = begun;
+        drive.collectors().send(&collector, source).expect("power");
+        run(&mut drive, &collector).expect("it grows");
+        assert_eq!(detach(&mut drive, collector), begun + 900_000);
+        assert!(read(&mut drive, "frames") == bytes(0, begun + 900_000));
+    }
+}
+
+/// Large packets of two sources at one port follow each other, and are not mixed.
+#[test]
+fn packets_of_two_sources_stay_whole() {
+    let mut drive = drive(&[]);
+    allocate(&mut drive, "frames", 2 << 20);
+    let asked = Attach::to(0, "frames").wired(FAST).share(64 << 10);
+    let collector = attach(&mut drive, &asked);
+    for byte in [1, 2] {
+        let packets = (0..4).map(move |_| vec![byte; 200_000]);
+        drive
+            .collectors()
+            .send(&collector, Given(packets))
+            .expect("power");
+    }
+    run(&mut drive, &collector).expect("power");
+    assert_eq!(detach(&mut drive, collector), 1_600_000);
+    let kept = read(&mut drive, "frames");
+    assert!(
+        kept.chunks(200_000)
+            .all(|packet| packet.iter().all(|byte| *byte == packet[0]))
+    );
+}
+
+/// Packets, each due at once.
+struct Given<I>(I);
+
+impl<I: Iterator<Item = Vec<u8>>> Source for Given<I> {
+    fn next(&mut self) -> Option<Packet> {
+        let data = self.0.next()?;
+        let after = Span::ZERO;
+        Some(Packet { after, data })
+    }
+}
+
+/// Whatever is broken off, and when: nothing is left attached that nobody has, and what has ended is told.
+#[test]
+fn what_is_broken_off_leaves_no_orphans() {
+    for events in 0..120 {
+        // Looks that are left until what goes on is broken off, as long as any are counted.
+        let looks: Rc<Cell<Option<u32>>> = Rc::default();
+        let left = looks.clone();
+        let watch: Watch = Rc::new(move || {
+            let count = left.get();
+            left.set(count.map(|count| count.saturating_sub(1)));
+            match count {
+                Some(0) => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        });
+        let config = crate::config(&[("nand.geometry.blocks_per_plane", "400")]);
+        let mut drive = Drive::open_watched(config, None, watch).expect("a drive");
+        allocate(&mut drive, "frames", 40_000);
+        let asked = Attach::to(0, "frames").wired(FAST).growing(1, 5000);
+        looks.set(Some(events));
+        let attached = drive.collectors().attach(&asked);
+        looks.set(None);
+        let collector = match attached {
+            Ok(collector) => collector,
+            Err(Error::Interrupted) => {
+                crate::collectors::wait(&mut drive, Span::from_us(20_000));
+                assert!(drive.collectors().list().expect("power").is_empty());
+                drive.volume().remove("frames").expect("nobody holds it");
+                continue;
+            }
+            Err(error) => panic!("{events}: {error}"),
+        };
+        send(&mut drive, &collector, 50_000);
+        run(&mut drive, &collector).expect("power");
+        looks.set(Some(events));
+        let detached = drive.collectors().detach(collector.clone());
+        looks.set(None);
+        match detached {
+            Ok(bytes) => assert_eq!(bytes, 50_000),
+            Err(Error::Interrupted) => assert_eq!(detach(&mut drive, collector), 50_000),
+            Err(error) => panic!("{events}: {error}"),
+        }
+        assert!(read(&mut drive, "frames") == bytes(0, 50_000), "{events}");
+    }
 }

@@ -167,14 +167,28 @@ fn what_cannot_be_is_refused() {
         StreamRun::of(run()).from_file(1),
         StreamRun::of(run()).into_file(0),
         StreamRun::of(run()).from_file(0).into_file(0),
-        StreamRun::of(run()).from_file(0).elements(17),
-        StreamRun::of(run()).from_file(0).piece_bytes(1 << 30),
         StreamRun::of(run().retries(1)).from_file(0),
     ];
     for (number, asked) in cases.into_iter().enumerate() {
         let refused = drive.streams().open(&program, &asked);
         let status = crate::drive_status(refused.map(drop));
         assert_eq!(status, bitline::Status::INVALID_FIELD, "case {number}");
+    }
+    let too_much = [
+        (from_file("file").elements(17), "stream.elements_max"),
+        (
+            from_file("file").piece_bytes(1 << 30),
+            "stream.buffer_bytes",
+        ),
+    ];
+    for (asked, key) in too_much {
+        let refused = drive.streams().open(&program, &asked);
+        let text = refused.map(drop).expect_err("too much").to_string();
+        assert!(text.contains(key), "{text}");
+        // Who asks the drive itself is told by it.
+        let opened = drive.run(move |host| async move { host.open_stream(&program, &asked).await });
+        let status = crate::drive_status(opened.expect("power").map(drop));
+        assert_eq!(status, bitline::Status::INVALID_FIELD, "{key}");
     }
     let missing = StreamRun::of(TaskRun::of(vec![TaskFile::read("none")])).from_file(0);
     assert!(drive.streams().open(&program, &missing).is_err());

@@ -183,9 +183,8 @@ impl Stages {
             let offset = index * each;
             let bytes = each.min(bytes - offset);
             pipeline.input.reserve(bytes).await;
-            reads.retain(|read| !read.0.is_finished());
             let read = self.clone().read_piece(file, index, (offset, bytes as u32));
-            reads.push(Stage(self.sim.spawn(read)));
+            push(&mut reads, Stage(self.sim.spawn(read)));
         }
         pipeline.input.end(count);
         pipeline.output.set_count(count);
@@ -294,8 +293,7 @@ impl Stages {
                 stages.write_part(file, offset, data).await;
                 room.release(1);
             };
-            writes.retain(|write| !write.0.is_finished());
-            writes.push(Stage(self.sim.spawn(written)));
+            push(&mut writes, Stage(self.sim.spawn(written)));
             offset += u64::from(bytes);
         }
         for mut write in writes {
@@ -322,4 +320,13 @@ impl Stages {
             self.fail_with(&error);
         }
     }
+}
+
+/// Adds one to those that go on; who has finished leaves when there is no place any more.
+fn push(running: &mut Vec<Stage>, stage: Stage) {
+    if running.len() == running.capacity() {
+        running.retain(|stage| !stage.0.is_finished());
+        running.reserve(running.len() + 1);
+    }
+    running.push(stage);
 }

@@ -203,10 +203,12 @@ impl Collection {
                 return (left > 0).then_some(left);
             }
             self.wants_room.set(true);
+            self.set_busy(&collectors.streams, false);
             self.arrivals.announce();
             // Closed or extended.
             extents.changed.next().await;
             self.wants_room.set(false);
+            self.set_busy(&collectors.streams, true);
         }
     }
 

@@ -460,8 +460,13 @@ impl Collectors {
         }
     }
 
-    /// Waits until packets of a port are held back until its extents have more room.
-    pub async fn is_full(&self, port: u32) {
+    /// Whether packets of a port are held back until its extents have more room.
+    pub fn is_full(&self, port: u32) -> bool {
+        self.on(port).is_some_and(|collection| collection.is_full())
+    }
+
+    /// Waits until they are.
+    pub async fn full(&self, port: u32) {
         let Some(collection) = self.on(port) else {
             return std::future::pending().await;
         };

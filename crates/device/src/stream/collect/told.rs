@@ -124,6 +124,7 @@ impl Collection {
         record.newest_bytes = counts.newest_bytes.into();
         record.oldest = counts.oldest.into();
         record.oldest_bytes = counts.oldest_bytes.into();
+        record.begun_bytes = self.begun.into();
         record.unread_bytes = self.unread.get().into();
         record.lost_bytes = counts.lost_bytes.into();
         record.stalled_ns = counts.stalled.whole_ns().into();

@@ -5,6 +5,7 @@ BITLINE_BLESS=1 it writes them itself.
 """
 
 import dataclasses
+import importlib
 import inspect
 import re
 from collections.abc import Callable, Iterator
@@ -36,6 +37,12 @@ _MODULES = (
     "latencies",
     "units",
     "metrics",
+    "streams",
+    "collectors",
+    "packets",
+    "networks",
+    "retrieval",
+    "zero_streaming",
 )
 
 
@@ -50,7 +57,7 @@ def python() -> str:
             seen.add(_key(found))
             lines += _entry(name, found)
     for module in _MODULES:
-        home = getattr(bitline, module)
+        home = importlib.import_module(f"bitline.{module}")
         names = getattr(home, "__all__", [name for name in vars(home) if not name.startswith("_")])
         entries = []
         for name in sorted(names, key=str.lower):

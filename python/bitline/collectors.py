@@ -13,15 +13,16 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bitline.arguments import DWORD_MAX, NUMBER_MAX, PathLike, whole_number
+from bitline.arguments import DWORD_MAX, NUMBER_MAX, whole_number
 from bitline.errors import UsageError
+from bitline.packets import frames as frames
+from bitline.packets import rows as rows
 from bitline.units import Duration, Size
 
 if TYPE_CHECKING:
@@ -468,34 +469,3 @@ def _pace(rate: float, jitter: float, burst: tuple[float, float] | None) -> tupl
 def _check_interval(size: int, rate: float) -> None:
     if size / rate > INTERVAL_MAX:
         raise UsageError(f"{size} bytes at a rate of {rate} a second: a packet takes a day at most")
-
-
-def frames(path: PathLike, size: int) -> Iterator[bytes]:
-    """Raw frames of `size` bytes each, read from a file; the last may be shorter."""
-    whole_number("size", size, 1, NUMBER_MAX)
-    with Path(path).open("rb") as file:
-        while frame := file.read(size):
-            yield frame
-
-
-def rows(path: PathLike) -> Iterator[bytes]:
-    """Readings of a sensor: rows of a CSV file, or of an Arrow or Parquet file as batches of one row."""
-    name = str(path)
-    if name.endswith((".arrow", ".feather", ".parquet")):
-        yield from _batches(path)
-        return
-    with Path(path).open("rb") as file:
-        yield from file
-
-
-def _batches(path: PathLike) -> Iterator[bytes]:
-    import pyarrow as pa
-    import pyarrow.dataset as dataset
-
-    form = "parquet" if str(path).endswith(".parquet") else "feather"
-    for batch in dataset.dataset(str(path), format=form).to_batches():
-        for row in range(batch.num_rows):
-            sink = pa.BufferOutputStream()
-            with pa.ipc.new_stream(sink, batch.schema) as writer:
-                writer.write_batch(batch.slice(row, 1))
-            yield sink.getvalue().to_pybytes()

@@ -228,7 +228,16 @@ def plain_ticks(axis: Axis) -> None:
 def log_ticks(axis: Axis) -> None:
     """Powers of ten as numbers with separators, each with the digits that it needs."""
     axis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
-    axis.set_minor_formatter(NullFormatter())
+    low, high = sorted(axis.get_view_interval())
+    if low <= 0 or high / low > 100:
+        axis.set_minor_formatter(NullFormatter())
+        return
+    # Few powers of ten, or none, are in sight: 2 and 5 are told, too.
+    axis.set_minor_formatter(FuncFormatter(lambda value, _: number(value) if _leads(value) in (2, 5) else ""))
+
+
+def _leads(value: float) -> float:
+    return round(value / 10.0 ** math.floor(math.log10(value) + 1e-9), 3) if value > 0 else 0
 
 
 def number(value: float) -> str:

@@ -96,10 +96,11 @@ def _streamed(told: "Statistics") -> dict[str, Fact]:
     streams, accelerators = told.streams, told.accelerators
     opened, operators = streams.opened, accelerators.operators
     size = metric("streams.input_bytes").quantity.show
-    collectors, begun = told.collectors, told.collectors.opened
+    collectors = told.collectors
+    begun = collectors.opened or collectors.packets or collectors.dropped_newest
     dropped = collectors.dropped_newest + collectors.dropped_oldest
     return {
-        "collections": Fact("Collections begun" if begun else None, begun),
+        "collections": Fact("Collections begun" if begun else None, collectors.opened),
         "collected_bytes": Fact("  collected" if begun else None, int(collectors.bytes), size),
         "dropped_packets": Fact("  packets dropped" if dropped else None, dropped),
         "streams": Fact("Streams opened" if opened else None, opened),

@@ -7,6 +7,7 @@ mod beside;
 mod collectors;
 mod collectors_held;
 mod collectors_kept;
+mod collectors_stopped;
 mod counted;
 mod erased;
 mod hostile;

@@ -309,7 +309,6 @@ class Collectors:
     def __init__(self, drive: "Drive") -> None:
         self._native = drive._collectors
         self._drive = drive
-        self._attached: list[weakref.ref[Collector]] = []
 
     def __repr__(self) -> str:
         return f"<Collectors of {self._drive!r}>"
@@ -397,7 +396,7 @@ class Collectors:
             _pace(rate, jitter, burst),
         )
         collector = Collector(self._native, handle, port, packets, rate, through_host)
-        self._attached.append(weakref.ref(collector))
+        self._drive._attached.append(weakref.ref(collector))
         return collector
 
     def run(self) -> None:
@@ -406,9 +405,9 @@ class Collectors:
         Raises:
             UsageError: As `Collector.run`.
         """
-        known = [collector for reference in self._attached if (collector := reference()) is not None]
+        known = [collector for reference in self._drive._attached if (collector := reference()) is not None]
         collectors = [collector for collector in known if collector.is_attached]
-        self._attached = [weakref.ref(collector) for collector in collectors]
+        self._drive._attached = [weakref.ref(collector) for collector in collectors]
         for collector in collectors:
             collector.start()
         for collector in collectors:

@@ -12,6 +12,7 @@ with bitline.open() as drive:
 import itertools
 import math
 import tomllib
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
@@ -23,7 +24,7 @@ from numpy.typing import DTypeLike, NDArray
 from bitline import _bitline
 from bitline.admin import Admin
 from bitline.arguments import DWORD_MAX, NUMBER_MAX, PathLike, new_name, whole_number
-from bitline.collectors import Collectors
+from bitline.collectors import Collector, Collectors
 from bitline.errors import UsageError
 from bitline.groups import Group, Groups
 from bitline.media import Media
@@ -74,6 +75,7 @@ class Drive:
         self._tasks = _bitline.Tasks(native)
         self._streams = _bitline.Streams(native)
         self._collectors = _bitline.Collectors(native)
+        self._attached: list[weakref.ref[Collector]] = []
         self._config = native.config()
         self._searches: Searches | None = None
         self._is_closed = False

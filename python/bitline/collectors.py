@@ -248,7 +248,8 @@ class Collector:
         """End the collection: its object has what was collected, for good, and no more bytes; how many.
 
         What its source has not sent by then is not sent. What the object had no room for is
-        `status().lost` then. What fails can be tried again.
+        `status().lost` then. What fails can be tried again; what Ctrl-C breaks off goes on, and the next
+        call tells of it.
 
         Raises:
             UsageError: A stream of a card has the object open, and needs it as it is; the power was cut, of

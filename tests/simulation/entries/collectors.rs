@@ -19,14 +19,22 @@ fn collector(world: &World, random: &mut Random) -> (Space, u16) {
     open[random.below(open.len() as u64) as usize]
 }
 
-/// What the extents of a collection are asked for with: at most one file.
+/// What the extents of a collection are asked for with: at most one file, and seldom more that means nothing here.
 fn extents(world: &World, random: &mut Random, space: Space) -> Request {
     let mut request = request(world, random, space);
     request.files.truncate(1);
     for file in &mut request.files {
         file.writable = true;
     }
-    request
+    if random.chance(0.05) {
+        // With what only runs are asked for.
+        return request;
+    }
+    Request {
+        identifier: request.identifier,
+        files: request.files,
+        ..Request::default()
+    }
 }
 
 pub(super) fn open(world: &mut World, random: &mut Random) -> SubmissionEntry {

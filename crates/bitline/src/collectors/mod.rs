@@ -148,10 +148,10 @@ impl Attached {
     }
 
     /// # Errors
-    /// That it ended, or the power was cut since.
+    /// That it is detached, or about to be, or the power was cut since.
     fn check(&self, host: &Host) -> Result<(), Error> {
         let port = self.port;
-        if self.ended.get().is_some() {
+        if self.ended.get().is_some() || self.is_unplugged.get() {
             return usage(format!("the collector at port {port} is detached"));
         }
         match Rc::ptr_eq(&self.host.driver, &host.driver) {

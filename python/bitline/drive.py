@@ -2,10 +2,9 @@
 
 ```python
 import bitline
-
 with bitline.open() as drive:
     drive.write(0, bytes(4096))
-    print(drive.now, drive.statistics)
+    print(drive.now)
 ```
 """
 
@@ -95,8 +94,7 @@ class Drive:
         )
 
     def __repr__(self) -> str:
-        closed = ", closed" if self._is_closed else ""
-        return f"<Drive {self._config.name!r}{closed}>"
+        return f"<Drive {self._config.name!r}{', closed' if self._is_closed else ''}>"
 
     # Life
 
@@ -145,11 +143,7 @@ class Drive:
         return Duration(self._native.now_ps())
 
     def wait(self, time: Duration) -> None:
-        """Let simulated time pass; what goes on in the drive goes on.
-
-        Args:
-            time: For how long, such as `Duration.from_ns(1e6)`.
-        """
+        """Let time pass, such as `Duration.from_ns(1e6)`; what goes on in the drive goes on."""
         self._native.wait(whole_number("time", time.ps, 0, NUMBER_MAX))
 
     # Blocks

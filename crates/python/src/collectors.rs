@@ -76,6 +76,7 @@ impl Collectors {
     /// Those of `drive`.
     #[new]
     fn new(drive: Py<Drive>) -> Collectors {
+        drive.get().key().when_closed(forget_all);
         Collectors(drive)
     }
 
@@ -126,7 +127,7 @@ impl Collectors {
         if through_host {
             asked = asked.through_host();
         }
-        let drive = self.0.get().number();
+        let drive = self.0.get().key().number();
         let attached = self.with(|collectors| {
             let collector = collectors.attach(&asked)?;
             let timing = collectors.timing(&collector, pace_of(pace));
@@ -235,7 +236,7 @@ fn row(record: CollectorRecord) -> RecordRow {
 }
 
 /// Forgets the collectors of a drive that is closed.
-pub(crate) fn forget_all(drive: u64) {
+fn forget_all(drive: u64) {
     ATTACHED.with_borrow_mut(|all| all.retain(|_, attached| attached.drive != drive));
 }
 

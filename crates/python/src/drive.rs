@@ -13,7 +13,6 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
 use crate::advise::{Advice, asked_of};
-use crate::collectors;
 use crate::config::Config;
 use crate::error::{json, to_python, usage, watch};
 use crate::expression::Expression;
@@ -22,7 +21,6 @@ use crate::pending::{Answer, Pending, bytes_of};
 use crate::progress::Progress;
 use crate::rows::{VectorRow, vector_row};
 use crate::running;
-use crate::streams;
 use crate::tracing;
 use crate::workload::{parse_precondition, parse_workloads};
 
@@ -76,11 +74,7 @@ impl Drive {
         if !self.0.is_over() {
             self.with(bitline::Drive::settle)?;
         }
-        self.0.close()?;
-        // What they held of the drive would keep it.
-        collectors::forget_all(self.0.number());
-        streams::forget_all(self.0.number());
-        Ok(())
+        self.0.close()
     }
 
     /// Cuts the power in this instant.
@@ -418,9 +412,8 @@ impl Drive {
 
     /// Lets so much time pass.
     fn wait(&self, picoseconds: u64) -> PyResult<()> {
-        let span = Span::from_ps(picoseconds);
         self.run(move |host: Host| async move {
-            host.sim().sleep(span).await;
+            host.sim().sleep(Span::from_ps(picoseconds)).await;
             Ok::<(), Error>(())
         })
     }
@@ -465,8 +458,8 @@ impl Drive {
 
 impl Drive {
     /// What names it among those of its thread.
-    pub(crate) fn number(&self) -> u64 {
-        self.0.number()
+    pub(crate) fn key(&self) -> Key {
+        self.0
     }
 
     pub(crate) fn with<T>(

@@ -26,6 +26,8 @@ enum Place {
 
 thread_local! {
     static PLACES: RefCell<BTreeMap<u64, Place>> = const { RefCell::new(BTreeMap::new()) };
+    /// What is to be forgotten with a drive, by its number.
+    static FORGET: RefCell<BTreeMap<u64, Vec<fn(u64)>>> = const { RefCell::new(BTreeMap::new()) };
     static NEXT: Cell<u64> = const { Cell::new(0) };
 }
 
@@ -51,6 +53,11 @@ impl Key {
     /// What names its drive among those of its thread.
     pub(crate) fn number(self) -> u64 {
         self.number
+    }
+
+    /// Has `forget` called once the drive is closed: what handles hold of it would keep it.
+    pub(crate) fn when_closed(self, forget: fn(u64)) {
+        FORGET.with_borrow_mut(|all| all.entry(self.number).or_default().push(forget));
     }
 
     /// Calls `work` with the drive.
@@ -93,6 +100,10 @@ impl Key {
             return Err(to_python(error));
         }
         PLACES.with_borrow_mut(|places| places.remove(&self.number));
+        let forget = FORGET.with_borrow_mut(|all| all.remove(&self.number));
+        for forget in forget.unwrap_or_default() {
+            forget(self.number);
+        }
         closed.map(drop).map_err(internal)
     }
 

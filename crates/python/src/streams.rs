@@ -31,6 +31,7 @@ impl Streams {
     /// Those of `drive`.
     #[new]
     fn new(drive: Py<Drive>) -> Streams {
+        drive.get().key().when_closed(forget_all);
         Streams(drive)
     }
 
@@ -77,7 +78,7 @@ impl Streams {
             host.open_stream(&program, &asked).await
         })?;
         let handle = NEXT.replace(NEXT.get() + 1);
-        let drive = self.0.get().number();
+        let drive = self.0.get().key().number();
         OPEN.with_borrow_mut(|open| open.insert(handle, (drive, stream)));
         Ok(handle)
     }
@@ -167,6 +168,6 @@ fn of(handle: u64) -> PyResult<Stream> {
 }
 
 /// Forgets the streams of a drive that is closed.
-pub(crate) fn forget_all(drive: u64) {
+fn forget_all(drive: u64) {
     OPEN.with_borrow_mut(|open| open.retain(|_, (of, _)| *of != drive));
 }

@@ -8,8 +8,9 @@ use sim::resource::Broadcast;
 use sim::{JoinHandle, Sim};
 
 use super::arrivals::Arrivals;
+use super::claim::Claim;
 use super::extents::Extents;
-use super::{Claim, CollectorId, Collectors};
+use super::{CollectorId, Collectors};
 use crate::port::{Switch, Wire};
 use crate::schedule::Origin;
 use crate::stream::{StreamId, Streams};

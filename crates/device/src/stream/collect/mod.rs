@@ -7,6 +7,7 @@
 //! (3.1).
 
 mod arrivals;
+mod claim;
 mod collection;
 mod config;
 mod extents;
@@ -16,8 +17,8 @@ mod told;
 mod turns;
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
-use std::rc::{Rc, Weak};
+use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use nvme::collector::{CollectorRecord, Policy};
 use nvme::{NamespaceId, Status};
@@ -26,6 +27,7 @@ use sim::{AccountId, Ledger, Sim};
 
 use arrivals::Arrivals;
 pub use arrivals::{Arrival, ArrivalCounts};
+use claim::{Claim, Claimed};
 use collection::Collection;
 pub use config::CollectorConfig;
 use extents::Extents;
@@ -68,35 +70,6 @@ pub struct CollectRequest {
     pub goes_on: bool,
 }
 
-/// The port of a collection, and its share of the switch, which nobody else has until this is dropped.
-struct Claim {
-    collectors: Weak<Collectors>,
-    port: u32,
-    share: u64,
-}
-
-impl Claim {
-    fn new(collectors: &Rc<Collectors>, port: u32, share: u64) -> Claim {
-        collectors.ports.borrow_mut().insert(port);
-        collectors.shared.set(collectors.shared.get() + share);
-        Claim {
-            collectors: Rc::downgrade(collectors),
-            port,
-            share,
-        }
-    }
-}
-
-impl Drop for Claim {
-    fn drop(&mut self) {
-        if let Some(collectors) = self.collectors.upgrade() {
-            collectors.ports.borrow_mut().remove(&self.port);
-            let shared = collectors.shared.get() - self.share;
-            collectors.shared.set(shared);
-        }
-    }
-}
-
 /// What is known of a collection that is over.
 #[derive(Clone, Copy)]
 struct Known {
@@ -135,10 +108,8 @@ pub struct Collectors {
     open: RefCell<BTreeMap<CollectorId, Rc<Collection>>>,
     /// What the journal has.
     known: RefCell<BTreeMap<CollectorId, Known>>,
-    /// Ports that collections have, those that are about to be open included.
-    ports: RefCell<BTreeSet<u32>>,
-    /// Bytes of the switch's buffer that these may have together.
-    shared: Cell<u64>,
+    /// What collections have, those that are about to be open included.
+    claimed: Rc<Claimed>,
     turns: Rc<Turns>,
     /// The journal is being written.
     keeping: Cell<bool>,
@@ -180,8 +151,7 @@ impl Collectors {
             wires: RefCell::default(),
             open: RefCell::default(),
             known: RefCell::new(known.collect()),
-            ports: RefCell::default(),
-            shared: Cell::new(0),
+            claimed: Rc::default(),
             turns: Turns::new(sim, planes.saturating_mul(config.writes_per_plane)),
             keeping: Cell::new(false),
             is_due: Cell::new(false),
@@ -239,7 +209,7 @@ impl Collectors {
     ) -> Result<u64, Status> {
         let wiring = self.wires.borrow().get(&id.port).copied();
         let wiring = wiring.ok_or(Status::INVALID_FIELD)?;
-        if self.ports.borrow().contains(&id.port) {
+        if self.claimed.has(id.port) {
             return Err(Status::COLLECTOR_IN_USE);
         }
         let page_bytes = u64::from(self.page_bytes);
@@ -259,10 +229,10 @@ impl Collectors {
         if share < 2 * page_bytes || !is_writable || !has_room {
             return Err(Status::INVALID_FIELD);
         }
-        if share > self.config.buffer_bytes - self.shared.get() {
+        if share > self.config.buffer_bytes - self.claimed.bytes() {
             return Err(Status::COLLECTOR_LIMIT_REACHED);
         }
-        let claim = Claim::new(self, id.port, share);
+        let claim = Claim::new(&self.claimed, id.port, share);
         let collection = self
             .begin(id, asked, (claim, begin), wiring, origin)
             .await?;
@@ -281,7 +251,7 @@ impl Collectors {
         let brings = u64::try_from(brings / 1_000_000).unwrap_or(u64::MAX);
         let others =
             u64::from(self.config.ports).saturating_sub(1 + self.open.borrow().len() as u64);
-        let left = self.config.buffer_bytes - self.shared.get();
+        let left = self.config.buffer_bytes - self.claimed.bytes();
         // Half, for those that come after it.
         let more = left.saturating_sub((others + 1).saturating_mul(least)) / 2;
         least + brings.saturating_sub(least).min(more)
@@ -316,7 +286,7 @@ impl Collectors {
             id,
             identifier: asked.identifier,
             origin,
-            arrivals: Arrivals::new(&self.sim, asked.policy, claim.share),
+            arrivals: Arrivals::new(&self.sim, asked.policy, claim.share()),
             _claim: claim,
             wire,
             switch: self.switch.clone(),

@@ -116,7 +116,7 @@ def test_what_cannot_be_is_refused(drive: bitline.Drive, task: Path) -> None:
         streams.open("file", task=task, files={"file": "r"})
     with pytest.raises(UsageError, match="elements"):
         streams.open("file", task=task, elements=-1)
-    with pytest.raises(UsageError, match="stream.elements_max"):
+    with pytest.raises(UsageError, match=r"stream\.elements_max"):
         streams.open("file", task=task, elements=1000)
     with streams.open("file", task=task) as stream, pytest.raises(NvmeError, match="Command Sequence Error"):
         stream.write(b"x")

@@ -24,10 +24,13 @@ enum Place {
     Broken(String),
 }
 
+/// Called with the number of a drive that is closed.
+type Forgetters = Vec<fn(u64)>;
+
 thread_local! {
     static PLACES: RefCell<BTreeMap<u64, Place>> = const { RefCell::new(BTreeMap::new()) };
     /// What is to be forgotten with a drive, by its number.
-    static FORGET: RefCell<BTreeMap<u64, Vec<fn(u64)>>> = const { RefCell::new(BTreeMap::new()) };
+    static FORGET: RefCell<BTreeMap<u64, Forgetters>> = const { RefCell::new(BTreeMap::new()) };
     static NEXT: Cell<u64> = const { Cell::new(0) };
 }
 

@@ -4,6 +4,8 @@ import operator
 import os
 from typing import TypeAlias
 
+import numpy as np
+
 from bitline.errors import UsageError
 from bitline.units import quoted
 
@@ -34,6 +36,26 @@ def new_name(name: str) -> str:
     if not is_unicode(name):
         raise UsageError(f"{name!r} is no name: it has half of a surrogate pair, which UTF-8 does not hold")
     return name
+
+
+def plain_bytes(data: object, who: str) -> bytes:
+    """The bytes of data, of an array those of its items.
+
+    Args:
+        data: Bytes, or an array.
+        who: Who takes them, and how: the beginning of a sentence.
+
+    Raises:
+        TypeError: It is neither.
+        UsageError: An array of references.
+    """
+    if isinstance(data, bytes | bytearray | memoryview):
+        return bytes(data)
+    if not isinstance(data, np.ndarray | np.generic):
+        raise TypeError(f"{who} bytes, or an array of them, not {type(data).__name__}")
+    if data.dtype.hasobject:
+        raise UsageError(f"{who} bytes, and an array of {data.dtype} has none: its items are references")
+    return data.tobytes()
 
 
 def whole_number(name: str, value: int, least: int = 0, most: int = NUMBER_MAX) -> int:

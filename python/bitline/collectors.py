@@ -16,10 +16,9 @@ from itertools import islice
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
-import numpy as np
 from numpy.typing import NDArray
 
-from bitline.arguments import DWORD_MAX, NUMBER_MAX, whole_number
+from bitline.arguments import DWORD_MAX, NUMBER_MAX, plain_bytes, whole_number
 from bitline.errors import UsageError
 from bitline.packets import frames as frames
 from bitline.packets import rows as rows
@@ -275,9 +274,7 @@ def _bytes(packet: object, rate: float) -> bytes:
         TypeError: It has none.
         UsageError: It would take too long.
     """
-    if not isinstance(packet, bytes | bytearray | memoryview | np.ndarray):
-        raise TypeError(f"a collector sends bytes, or arrays of them, not {type(packet).__name__}")
-    data = packet.tobytes() if isinstance(packet, memoryview | np.ndarray) else bytes(packet)
+    data = plain_bytes(packet, "a collector sends")
     _check_interval(len(data), rate)
     return data
 

@@ -13,10 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-import numpy as np
 from numpy.typing import NDArray
 
-from bitline.arguments import DWORD_MAX, NUMBER_MAX, PathLike, whole_number
+from bitline.arguments import DWORD_MAX, NUMBER_MAX, PathLike, plain_bytes, whole_number
 from bitline.collectors import Collector
 from bitline.errors import BitlineError, UsageError
 from bitline.tasks import Isolation, Mode, Program, TaskResult, stream_request, task_result
@@ -108,9 +107,7 @@ class Stream:
             StreamError: The stream has failed.
             NvmeError: Command Sequence Error for a stream that reads a file.
         """
-        if not isinstance(data, bytes | bytearray | memoryview | np.ndarray):
-            raise TypeError(f"a stream takes bytes, or an array of them, not {type(data).__name__}")
-        taken = data.tobytes() if isinstance(data, memoryview | np.ndarray) else bytes(data)
+        taken = plain_bytes(data, "a stream takes")
         failed = self._native.write(self._handle, taken, False)
         if failed:
             raise StreamError(task_result(failed))

@@ -146,6 +146,13 @@ pub enum Error {
     Trace(#[from] TraceError),
 }
 
+impl Error {
+    /// A caller has asked tasks, streams or collectors for what cannot be.
+    pub(crate) fn usage(text: impl Into<String>) -> Error {
+        Error::Task(TaskError::Usage(text.into()))
+    }
+}
+
 impl From<VolumeError> for Error {
     fn from(error: VolumeError) -> Error {
         match error {

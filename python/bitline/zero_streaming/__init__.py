@@ -164,6 +164,8 @@ class ZeroStreaming:
                 for port, (camera, frames) in enumerate(known.items())
             ]
             for collector, _ in running:
+                collector.start()
+            for collector, _ in running:
                 collector.run()
             results = {
                 camera: self._end(camera, *begun) for camera, begun in zip(known, running, strict=True)

@@ -4,15 +4,12 @@ use std::rc::Rc;
 
 use host::volume::Object;
 use nvme::collector::{CollectorRecord, CollectorState};
-use sim::{Span, select};
+use sim::select;
 
-use super::operations::{is_over, usage};
+use super::operations::is_over;
 use super::{Attached, Collector, Taker};
 use crate::error::Error;
-use crate::host_end::{Growth, Holder, Host, held};
-
-/// How long until it is looked again whether there is room for everything that came.
-const LOOK_AGAIN: Span = Span::from_us(100);
+use crate::host_end::{Growth, Holder, Host, LOOK_AGAIN};
 
 /// Ends a collection; gives what is told of it at its end. If nobody waits for that any more, it goes on, and the next who asks is told.
 pub(super) async fn ended(host: &Host, collector: &Collector) -> Result<CollectorRecord, Error> {
@@ -55,25 +52,26 @@ impl Host {
             None => None,
         };
         if let Some(object) = &object {
-            self.check_sole(object, Holder::Collector(port))?;
+            let own = Holder::Collector(port);
+            let uses = &self.mount.uses;
+            uses.check(object, |holder| holder != own)?;
         }
         attached.is_unplugged.set(true);
-        if self.collector_record(port).await?.is_none() {
+        let Some(record) = self.collector_record(port).await? else {
             // It went with its namespace, and what was collected with it.
-            self.collecting.let_go(port);
+            self.collecting.forget(port);
             let mut record = CollectorRecord::default();
             record.port.set(port.into());
             record.state = CollectorState::Over.code();
             return Ok(record);
-        }
-        let mut record = self.record_of(attached).await?;
+        };
+        let mut record = self.own_record(attached, Some(record))?;
         if !is_over(&record) {
             let _awaiting = self.collecting.wait(port);
             self.make_room(attached).await?;
             record = self.record_of(attached).await?;
             let closed = self.collector_device().close(port).await;
-            self.collecting.grow_no_more(port);
-            self.collecting.let_go(port);
+            self.collecting.forget(port);
             record.bytes.set(closed?);
             record.state = CollectorState::Over.code();
             if object.is_some() {
@@ -81,19 +79,10 @@ impl Host {
             }
         }
         if let Some(object) = object {
-            self.settle(port, &object, record.bytes.get()).await?;
+            let bytes = self.settle(port, &object, record.bytes.get()).await?;
+            record.bytes.set(bytes);
         }
         Ok(record)
-    }
-
-    /// # Errors
-    /// [`Error::Held`] if others keep an object as it is.
-    pub(super) fn check_sole(&self, object: &Object, own: Holder) -> Result<(), Error> {
-        let is_other = |holder| holder != own;
-        match self.mount.uses.holder(object.id.get(), is_other) {
-            Some(holder) => Err(held(&object.name, holder)),
-            None => Ok(()),
-        }
     }
 
     /// Has an object that grows grow until there is room for everything that has come, and that is on its way over the wire.
@@ -119,36 +108,42 @@ impl Host {
         Ok(())
     }
 
-    /// What the drive tells of a collector: of one that was attached before a power cut, only as long as nobody goes on with it.
+    /// What the drive tells of a collector.
     pub(super) async fn record_of(&self, attached: &Attached) -> Result<CollectorRecord, Error> {
         let record = self.collector_record(attached.port).await?;
-        let number = attached.object.as_ref();
-        let number = number.map_or(0, |object| u64::from(object.id.get()));
+        self.own_record(attached, record)
+    }
+
+    /// That a record is of a collector: of one that was attached before a power cut, only as long as nobody goes on with it.
+    fn own_record(
+        &self,
+        attached: &Attached,
+        record: Option<CollectorRecord>,
+    ) -> Result<CollectorRecord, Error> {
+        let object = attached.object.as_ref();
+        let number = object.map_or(0, |object| u64::from(object.id.get()));
         let lives = Rc::ptr_eq(&attached.host.driver, &self.driver);
-        match record {
-            Some(record) if record.identifier.get() == number && (lives || is_over(&record)) => {
-                Ok(record)
-            }
-            _ => usage(format!(
+        let is_own = |record: &CollectorRecord| {
+            record.identifier.get() == number && (lives || is_over(record))
+        };
+        record.filter(is_own).ok_or_else(|| {
+            Error::usage(format!(
                 "what was attached to port {} is attached no more",
                 attached.port
-            )),
-        }
+            ))
+        })
     }
 
     /// Ends a collection that a power cut has ended; gives how many bytes there are.
     pub(super) async fn settle_port(&self, port: u16) -> Result<u64, Error> {
         let record = self.collector_record(port).await?;
         let Some(record) = record.filter(is_over) else {
-            return usage(format!("no collection has ended at port {port}"));
+            return Err(Error::usage(format!(
+                "no collection has ended at port {port}"
+            )));
         };
         match self.object_numbered(record.identifier.get()).await? {
-            Some(object) => {
-                // Somebody may have made it shorter.
-                let bytes = record.bytes.get().min(object.content.bytes());
-                self.settle(port, &object, bytes).await?;
-                Ok(bytes)
-            }
+            Some(object) => self.settle(port, &object, record.bytes.get()).await,
             None => {
                 // Its object is gone, and what was in it.
                 self.collector_device().close(port).await?;
@@ -157,13 +152,15 @@ impl Host {
         }
     }
 
-    /// Gives an object the bytes that were collected, and has the drive forget of them.
-    async fn settle(&self, port: u16, object: &Object, bytes: u64) -> Result<(), Error> {
+    /// Gives an object the bytes that were collected, and has the drive forget of them; how many they are.
+    async fn settle(&self, port: u16, object: &Object, bytes: u64) -> Result<u64, Error> {
         let now = self.object_numbered(object.id.get().into()).await?;
-        if let Some(now) = now.filter(|now| bytes < now.content.bytes()) {
+        // Somebody may have made it shorter.
+        let has = now.as_ref().map_or(0, |now| now.content.bytes());
+        if let Some(now) = now.filter(|_| bytes < has) {
             self.truncate_object(&now.name, bytes).await?;
         }
         self.collector_device().close(port).await?;
-        Ok(())
+        Ok(bytes.min(has))
     }
 }

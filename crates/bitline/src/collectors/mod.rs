@@ -32,7 +32,6 @@ use std::rc::Rc;
 use device::stream::Collectors as Ports;
 use device::stream::collect::Arrival;
 use device::task::Data;
-use host::tasks::TaskError;
 use host::volume::Object;
 use nvme::collector::CollectorRecord;
 use sim::Random;
@@ -46,7 +45,6 @@ use crate::drive::{Drive, InsideDrive};
 use crate::driver::Driver;
 use crate::error::Error;
 use crate::host_end::{Collecting, Growth, Host};
-use operations::usage;
 use through_host::Received;
 
 /// Who takes what a collector sends.
@@ -152,13 +150,15 @@ impl Attached {
     fn check(&self, host: &Host) -> Result<(), Error> {
         let port = self.port;
         if self.ended.get().is_some() || self.is_unplugged.get() {
-            return usage(format!("the collector at port {port} is detached"));
+            return Err(Error::usage(format!(
+                "the collector at port {port} is detached"
+            )));
         }
         match Rc::ptr_eq(&self.host.driver, &host.driver) {
             true => Ok(()),
-            false => usage(format!(
+            false => Err(Error::usage(format!(
                 "the power was cut since the collector was attached to port {port}: attach it anew"
-            )),
+            ))),
         }
     }
 }
@@ -201,7 +201,7 @@ impl Collectors<'_> {
         }
         let ports = self.ports()?;
         let plugged = ports.plug(asked.port.into(), asked.wiring);
-        plugged.map_err(|reason| Error::Task(TaskError::Usage(reason)))?;
+        plugged.map_err(Error::usage)?;
         let (inside, host) = (asked.clone(), self.0.host()?);
         let opened = self.run_host(|host| async move { opening::opened(host, inside).await })?;
         if let (Some(object), true) = (&opened.1, asked.grow_bytes > 0) {

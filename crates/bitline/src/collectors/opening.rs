@@ -42,7 +42,7 @@ impl Opening {
                 // The first time it is ended, the second time forgotten. Nobody is left to hear of it.
                 let _ = device.close(port).await;
             }
-            host.collecting.let_go(port);
+            host.collecting.forget(port);
         });
     }
 }

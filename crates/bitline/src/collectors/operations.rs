@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use host::collectors::{Collection, CollectorDevice};
-use host::tasks::{TaskError, file_of};
+use host::tasks::file_of;
 use host::volume::{Content, Kind, Object};
 use nvme::collector::{CollectorRecord, CollectorState};
 use nvme::task::{Extent, File};
@@ -12,7 +12,7 @@ use nvme::{AsyncEvent, Lba};
 use super::Attach;
 use crate::driver::Queue;
 use crate::error::Error;
-use crate::host_end::{Absent, Collecting, DriveVolume, Growth, Holder, Host, Using, erased, held};
+use crate::host_end::{Absent, Collecting, DriveVolume, Growth, Held, Holder, Host, erased};
 
 impl Host {
     /// The collections of the first namespace.
@@ -26,12 +26,13 @@ impl Host {
         asked: &Attach,
     ) -> Result<(u64, Option<Object>), Error> {
         let Some(name) = &asked.object else {
-            self.check_port(asked, None).await?;
+            self.check_ended(asked, None).await?;
             let begin = self.open_at(asked, None).await?;
             return Ok((begin, None));
         };
-        let (object, using) = self.use_collected(name, Some(asked.port)).await?;
-        self.check_port(asked, Some(&object)).await?;
+        let holder = Holder::Collector(asked.port);
+        let (object, held) = self.hold_collected(name, holder).await?;
+        self.check_ended(asked, Some(&object)).await?;
         let number = object.id.get();
         let (before, whole) = (object.content.bytes(), self.room_of(&object));
         let by = match asked.grow_bytes > 0 && before == 0 {
@@ -43,9 +44,6 @@ impl Host {
             true => self.grow_object(number, by).await?.0,
             false => object,
         };
-        let holder = Holder::Collector(asked.port);
-        let held = self.mount.uses.hold(vec![number], holder);
-        drop(using);
         match self.open_at(asked, Some(&object)).await {
             Ok(begin) => {
                 self.collecting.hold(asked.port, held);
@@ -74,80 +72,88 @@ impl Host {
         Ok(device.open(asked.port, &collection).await?)
     }
 
-    /// An object that the collector of a port of the drive is to fill, or one of the host, which nobody else fills or has filled up to a
-    /// power cut.
+    /// Holds an object that a collector is to fill, which nobody else holds.
     ///
     /// # Errors
-    /// There is none of that name; it is no file; [`Error::Held`]; it has to be settled first.
-    pub(super) async fn use_collected(
+    /// There is none of that name; it is no file; [`Error::Held`].
+    pub(super) async fn hold_collected(
         &self,
         name: &str,
-        port: Option<u16>,
-    ) -> Result<(Object, Using<'_>), Error> {
-        let (object, using) = self.use_object(name).await?;
-        let kind = object.content.kind();
-        if kind != Kind::File {
-            return usage(format!(
+        holder: Holder,
+    ) -> Result<(Object, Held), Error> {
+        let (object, _using) = self.use_object(name).await?;
+        if object.content.kind() != Kind::File {
+            return Err(Error::usage(format!(
                 "{name:?} is no file: collectors fill files, such as those that are allocated for them"
-            ));
+            )));
         }
-        let number = object.id.get();
-        if let Some(holder) = self.mount.uses.holder(number, |_| true) {
-            return Err(held(name, holder));
-        }
-        let records = self.collector_device().list().await?;
-        let is_elsewhere =
-            |record: &CollectorRecord| port.is_none_or(|port| record.port.get() != u32::from(port));
-        let mut ended = records.iter().filter(|record| is_over(record));
-        let ended = ended
-            .find(|record| record.identifier.get() == u64::from(number) && is_elsewhere(record));
-        match ended {
-            None => Ok((object, using)),
-            Some(ended) => usage(format!(
-                "{name:?} has what was collected at port {} before the power was cut: settle that first",
-                ended.port
-            )),
-        }
+        self.mount.uses.check(&object, |_| true)?;
+        let held = self.mount.uses.hold(vec![object.id.get()], holder);
+        Ok((object, held))
     }
 
-    /// That what ended at a port goes on, if that is asked for, and is not forgotten, if not.
-    async fn check_port(&self, asked: &Attach, object: Option<&Object>) -> Result<(), Error> {
+    /// That what a power cut has ended at a port goes on, if that is asked for, and is not forgotten, if not; and that nothing of another
+    /// port's is in the object. Ports of the host have nothing that has ended.
+    pub(super) async fn check_ended(
+        &self,
+        asked: &Attach,
+        object: Option<&Object>,
+    ) -> Result<(), Error> {
         let port = asked.port;
-        let record = self.collector_record(port).await?;
-        let over = record.filter(is_over);
+        let is_here =
+            |record: &CollectorRecord| !asked.through_host && record.port.get() == u32::from(port);
+        let number = object.map_or(0, |object| u64::from(object.id.get()));
+        let mut over = None;
+        for record in self
+            .collector_device()
+            .list()
+            .await?
+            .iter()
+            .filter(|record| is_over(record))
+        {
+            if is_here(record) {
+                over = Some(*record);
+            } else if let Some(object) = object
+                && record.identifier.get() == number
+            {
+                return Err(Error::usage(format!(
+                    "{:?} has what was collected at port {} before the power was cut: settle that first",
+                    object.name, record.port
+                )));
+            }
+        }
         let Some(over) = over else {
             return match asked.goes_on {
-                true => usage(format!(
+                true => Err(Error::usage(format!(
                     "no collection has ended at port {port}: there is nothing to go on with"
-                )),
+                ))),
                 false => Ok(()),
             };
         };
-        let number = object.map_or(0, |object| object.id.get().into());
         if asked.goes_on && over.identifier.get() == number {
             let bytes = object.map_or(u64::MAX, |object| object.content.bytes());
             return match over.bytes.get() > bytes {
-                true => usage(format!(
+                true => Err(Error::usage(format!(
                     "of the {} bytes that were collected at port {port}, the object has only {bytes} now: settle it",
                     over.bytes
-                )),
+                ))),
                 false => Ok(()),
             };
         }
-        let other = self.object_numbered(over.identifier.get()).await?;
-        match (other, asked.goes_on) {
-            (None, false) => Ok(()),
-            (None, true) => usage(format!(
+        let gone_on = if asked.goes_on {
+            ""
+        } else {
+            "go on with it, or "
+        };
+        match self.object_numbered(over.identifier.get()).await? {
+            Some(other) => Err(Error::usage(format!(
+                "the collection that has ended at port {port} went to {:?}: {gone_on}settle it first",
+                other.name
+            ))),
+            None if asked.goes_on => Err(Error::usage(format!(
                 "the collection that has ended at port {port} went to an object that is gone: there is nothing to go on with"
-            )),
-            (Some(other), goes_on) => usage(format!(
-                "the collection that has ended at port {port} went to {:?}: {}settle it first",
-                other.name,
-                match goes_on {
-                    true => "",
-                    false => "go on with it, or ",
-                }
-            )),
+            ))),
+            None => Ok(()),
         }
     }
 
@@ -188,7 +194,10 @@ impl Host {
             let more = by.checked_next_multiple_of(page_bytes);
             let bytes = more.and_then(|more| self.room_of(&object).checked_add(more));
             let Some(bytes) = bytes else {
-                return usage(format!("{:?} is to grow by {by} bytes", object.name));
+                return Err(Error::usage(format!(
+                    "{:?} is to grow by {by} bytes",
+                    object.name
+                )));
             };
             let content = object.content.resized(&object.name, bytes)?;
             let reservation = volume.reserve_growth(object.id, bytes)?;
@@ -257,9 +266,4 @@ impl Host {
 /// Whether a collection goes on no more, and is not forgotten.
 pub(super) fn is_over(record: &CollectorRecord) -> bool {
     CollectorState::of_code(record.state) == Some(CollectorState::Over)
-}
-
-/// What a caller cannot ask for.
-pub(super) fn usage<T>(text: String) -> Result<T, Error> {
-    Err(Error::Task(TaskError::Usage(text)))
 }

@@ -4,17 +4,14 @@ use std::pin::pin;
 
 use device::stream::collect::Arrival;
 use device::task::Data;
-use sim::{Either, Sim, Span, select};
+use sim::{Either, Sim, select};
 
-use super::operations::usage;
 use super::{Attached, Collector, Source};
 use crate::error::Error;
+use crate::host_end::LOOK_AGAIN;
 
 /// Bytes that are on their way over a wire at a time where a packet has more than the switch has room for.
 const PART_BYTES: u32 = 16 << 10;
-
-/// How long until it is looked again whether an object that is full has grown.
-const LOOK_AGAIN: Span = Span::from_us(100);
 
 /// Sends what a source gives until its end, or until nobody collects any more.
 pub(super) async fn send(
@@ -84,9 +81,9 @@ pub(super) async fn all_sent(attached: &Attached) -> Result<(), Error> {
             }
             if collecting.growth(port).is_none() {
                 let object = attached.object.as_ref().map_or("", |object| &object.name);
-                return usage(format!(
+                return Err(Error::usage(format!(
                     "{object:?} is full, and what the collector at port {port} sends is held back: allocate more, let it grow, or choose a policy that drops"
-                ));
+                )));
             }
             // It is growing.
             let again = attached.host.sim().sleep(LOOK_AGAIN);
@@ -96,9 +93,9 @@ pub(super) async fn all_sent(attached: &Attached) -> Result<(), Error> {
         }
     }
     match attached.stopped.take() {
-        Some(why) => usage(format!(
+        Some(why) => Err(Error::usage(format!(
             "the collector at port {port} has sent less than its source has: {why}"
-        )),
+        ))),
         None => Ok(()),
     }
 }

@@ -14,7 +14,6 @@ use sim::resource::Broadcast;
 use sim::{JoinHandle, Name, Span, Time};
 
 use super::Attach;
-use super::operations::usage;
 use crate::error::Error;
 use crate::host_end::{Holder, Host};
 
@@ -53,7 +52,7 @@ pub(super) struct Received {
 /// # Errors
 /// What a host's port cannot do.
 fn check(asked: &Attach, ports: u32) -> Result<(), Error> {
-    let refused = usage::<()>;
+    let refused = |text: String| Err(Error::usage(text));
     let Wiring {
         bytes_per_second,
         packet_bytes,
@@ -91,13 +90,15 @@ impl Received {
     ) -> Result<Rc<Received>, Error> {
         check(asked, ports)?;
         let name = asked.object.as_deref().unwrap_or_default();
-        let (object, using) = host.use_collected(name, None).await?;
-        if !host.receiver.take(asked.port) {
-            return usage(format!("port {} of the host is in use", asked.port));
-        }
         let holder = Holder::HostCollector(asked.port);
-        let held = host.mount.uses.hold(vec![object.id.get()], holder);
-        drop(using);
+        let (object, held) = host.hold_collected(name, holder).await?;
+        host.check_ended(asked, Some(&object)).await?;
+        if !host.receiver.take(asked.port) {
+            return Err(Error::usage(format!(
+                "port {} of the host is in use",
+                asked.port
+            )));
+        }
         host.receiver.collecting.hold(asked.port, held);
         let track = host
             .sim
@@ -298,7 +299,8 @@ impl Received {
         let object = object.await?;
         let own = Holder::HostCollector(self.port);
         if let Some(object) = &object {
-            self.host.check_sole(object, own)?;
+            let uses = &self.host.mount.uses;
+            uses.check(object, |holder| holder != own)?;
         }
         self.is_closed.set(true);
         self.changed.announce();
@@ -308,7 +310,7 @@ impl Received {
         }
         self.lost.set(self.taken.get() - self.begun.get());
         self.host.receiver.give_back(self.port);
-        self.host.receiver.collecting.let_go(self.port);
+        self.host.receiver.collecting.forget(self.port);
         let Some(object) = object else {
             // It went with the drive's volume, and what was collected with it.
             self.lost.set(self.taken.get());

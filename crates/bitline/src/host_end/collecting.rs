@@ -5,11 +5,14 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use nvme::collector::{CollectorRecord, CollectorState};
-use sim::Sim;
 use sim::resource::Broadcast;
+use sim::{Sim, Span};
 
 use super::uses::Held;
 use crate::error::Error;
+
+/// How long until it is looked again at what tells nobody when it changes.
+pub(crate) const LOOK_AGAIN: Span = Span::from_us(100);
 
 /// How the object of a collector is to grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +85,7 @@ impl Collecting {
     }
 
     /// It does so no more.
-    pub(crate) fn grow_no_more(&self, port: u16) {
+    fn grow_no_more(&self, port: u16) {
         self.growing.borrow_mut().remove(&port);
     }
 
@@ -103,10 +106,12 @@ impl Collecting {
         self.held.borrow_mut().insert(port, held);
     }
 
-    /// The object of a port may change again.
-    pub(crate) fn let_go(&self, port: u16) {
+    /// A collection has ended: its object may change again, and does not grow.
+    pub(crate) fn forget(&self, port: u16) {
         let held = self.held.borrow_mut().remove(&port);
         drop(held);
+        self.full.borrow_mut().remove(&port);
+        self.grow_no_more(port);
     }
 
     /// Asks `is_full` from now on whether what comes to a port is held back as its object is full.

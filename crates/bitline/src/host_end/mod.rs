@@ -29,11 +29,11 @@ use crate::logical_pages::LogicalPages;
 use crate::platforms::{Batches, Computer, Outlooks};
 
 use card::Card;
-pub(crate) use collecting::{Collecting, Growth};
+pub(crate) use collecting::{Collecting, Growth, LOOK_AGAIN};
 pub(crate) use guard::Plain;
 pub(crate) use index::{Index, id_of};
 pub(crate) use machine::{HostMachine, ORIGIN};
-pub(crate) use mount::{Absent, Kept, Mount, held};
+pub(crate) use mount::{Absent, Kept, Mount};
 pub use programs::Program;
 pub(crate) use programs::Programs;
 use receiver::Receiver;

@@ -16,7 +16,7 @@ use super::Host;
 use super::area::{check_empty, open_on_drive, options};
 use super::index::Index;
 use super::reserved::Reserved;
-use super::uses::{Closing, Holder, Uses};
+use super::uses::{Closing, Uses};
 use crate::error::Error;
 
 /// Plain writes to blocks of the volume at the same time: more than memory holds.
@@ -216,10 +216,12 @@ impl Mount {
         loop {
             let attempt = async |volume: &mut DriveVolume| {
                 let closing = self.uses.close(find(volume)?);
-                if let Some((number, holder)) = closing.held() {
-                    let object = volume.find(number);
-                    let name = object.map_or_else(String::new, |object| object.name);
-                    return Err(held(&name, holder));
+                for object in closing
+                    .numbers()
+                    .iter()
+                    .filter_map(|number| volume.find(*number))
+                {
+                    self.uses.check(&object, |_| true)?;
                 }
                 if !closing.is_unused() {
                     return Ok(Err(closing));
@@ -343,14 +345,6 @@ impl Mount {
             .replace(catalogue.first..catalogue.first + catalogue.blocks);
         self.index.replace(Index::of(&volume));
         Ok(Some(volume))
-    }
-}
-
-/// That an object cannot be changed as somebody holds it.
-pub(crate) fn held(name: &str, holder: Holder) -> Error {
-    Error::Held {
-        name: name.to_owned(),
-        by: holder.to_string(),
     }
 }
 

@@ -7,8 +7,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::rc::Rc;
 
+use host::volume::Object;
 use sim::Sim;
 use sim::resource::Broadcast;
+
+use crate::error::Error;
 
 /// The objects, by number, that are used or closed.
 pub(crate) struct Uses {
@@ -124,11 +127,23 @@ impl Uses {
         }
     }
 
-    /// Who holds an object, of those that `is_meant`.
-    pub(crate) fn holder(&self, number: u32, is_meant: impl Fn(Holder) -> bool) -> Option<Holder> {
+    /// # Errors
+    /// [`Error::Held`] if somebody holds an object, of those that `is_meant`.
+    pub(crate) fn check(
+        &self,
+        object: &Object,
+        is_meant: impl Fn(Holder) -> bool,
+    ) -> Result<(), Error> {
         let objects = self.objects.borrow();
-        let holders = &objects.get(&number)?.holders;
-        holders.iter().copied().find(|holder| is_meant(*holder))
+        let holders = objects.get(&object.id.get()).map(|count| &count.holders);
+        let mut holders = holders.into_iter().flatten();
+        match holders.find(|holder| is_meant(**holder)) {
+            None => Ok(()),
+            Some(holder) => Err(Error::Held {
+                name: object.name.clone(),
+                by: holder.to_string(),
+            }),
+        }
     }
 
     /// Lets nobody begin to use objects.
@@ -172,10 +187,9 @@ impl Closing<'_> {
         counts.all(|count| count.users == 0)
     }
 
-    /// The first of them that somebody holds, and who.
-    pub(crate) fn held(&self) -> Option<(u32, Holder)> {
-        let mut numbers = self.numbers.iter();
-        numbers.find_map(|number| Some((*number, self.uses.holder(*number, |_| true)?)))
+    /// Their numbers.
+    pub(crate) fn numbers(&self) -> &[u32] {
+        &self.numbers
     }
 
     /// Waits until nobody uses them.

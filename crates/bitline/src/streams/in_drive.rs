@@ -4,21 +4,16 @@ use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 
 use host::streams::{Fetched, StreamDevice};
-use host::tasks::TaskError;
 use host::volume::Object;
 use nvme::task::{Ended, Outcome, RESULT_BYTES_MIN};
-use sim::Span;
 use sim::resource::Semaphore;
 
 use super::StreamRun;
 use crate::error::Error;
-use crate::host_end::{Collecting, Held, Holder, Host, Program};
+use crate::host_end::{Collecting, Held, Holder, Host, LOOK_AGAIN, Program};
 
 /// The most bytes that are asked for with one command.
 pub(super) const BYTES_PER_COMMAND: u64 = 1 << 20;
-
-/// How long until a stream is looked at again of which a collector has sent too little.
-const LOOK_AGAIN: Span = Span::from_us(100);
 
 /// A stream of the drive that is open. Dropping it closes it, as soon as time passes.
 pub(super) struct InDrive {
@@ -63,7 +58,7 @@ impl InDrive {
         let (run, shape) = (&asked.run, asked.shape);
         if shape.input.is_some() && shape.collector.is_some() {
             let text = "the input of a stream is a file, or what a collector sends";
-            return Err(Error::Task(TaskError::Usage(text.into())));
+            return Err(Error::usage(text));
         }
         let (used, using) = host.use_objects(run).await?;
         let request = host.request_of(program, run, &used).await?;
@@ -125,7 +120,7 @@ impl InDrive {
                         // What there is, first.
                         if read.is_empty() {
                             let text = "what the collector sends is held back, as its object is full: detach it, or let the object grow";
-                            return Err(Error::Task(TaskError::Usage(text.into())));
+                            return Err(Error::usage(text));
                         }
                         break;
                     }
@@ -201,7 +196,7 @@ impl InDrive {
             match host.stream_device().read(self.number, most).await? {
                 Fetched::Data(data) if data.is_empty() => {
                     let text = "the stream is not over: say first that no more will be written, or detach its collector";
-                    return Err(Error::Task(TaskError::Usage(text.into())));
+                    return Err(Error::usage(text));
                 }
                 Fetched::Data(data) => self.rest.borrow_mut().extend(data),
                 Fetched::Over(outcome) => self.end(outcome),
@@ -225,7 +220,7 @@ impl InDrive {
     /// That what the stream works on is where it was, and it is open; one whose objects are not is closed.
     async fn check(&self, host: &Host) -> Result<(), Error> {
         if self.is_closed.get() {
-            return Err(Error::Task(TaskError::Usage("the stream is closed".into())));
+            return Err(Error::usage("the stream is closed"));
         }
         self.check_life(host)?;
         for (name, object) in &self.objects {

@@ -39,7 +39,6 @@ mod on_card;
 mod operations;
 
 pub use host::streams::Shape as StreamShape;
-use host::tasks::TaskError;
 use nvme::task::Outcome;
 
 use crate::drive::Drive;
@@ -131,7 +130,7 @@ impl Streams<'_> {
     /// both links (TH-iSSD, Figure 2(a)). Nothing of it is a transaction: what was written counts.
     ///
     /// # Errors
-    /// As [`Streams::open`]; [`TaskError::Usage`] for files besides input and output, for
+    /// As [`Streams::open`]; [`TaskError::Usage`](host::tasks::TaskError::Usage) for files besides input and output, for
     /// stores and collectors, which a card does not have.
     pub fn open_on_card(&mut self, module: &[u8], asked: &StreamRun) -> Result<Stream, Error> {
         let (module, mut asked) = (module.to_vec(), asked.clone());
@@ -190,11 +189,11 @@ impl Streams<'_> {
     /// That the drive has streams of such a shape.
     ///
     /// # Errors
-    /// [`TaskError::Usage`] for a piece or elements beyond what it allows.
+    /// [`TaskError::Usage`](host::tasks::TaskError::Usage) for a piece or elements beyond what it allows.
     pub fn check(&self, asked: &StreamRun) -> Result<(), Error> {
         let (config, shape) = (&self.0.config().device.stream, asked.shape);
         let (piece, elements) = (config.piece_bytes_max(), config.elements_max);
-        let refused = |text| Err(Error::Task(TaskError::Usage(text)));
+        let refused = |text: String| Err(Error::usage(text));
         if u64::from(shape.piece_bytes) > piece {
             return refused(format!(
                 "pieces of {} bytes: the most is {piece}, an eighth of a stream's share of stream.buffer_bytes",

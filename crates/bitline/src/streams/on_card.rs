@@ -10,7 +10,7 @@ use std::rc::Rc;
 use host::Prioritized;
 use host::block::BlockDevice;
 use host::streams::{Fetched, StreamDevice};
-use host::tasks::{Loading, TaskError};
+use host::tasks::Loading;
 use host::volume::{Object, VolumeError};
 use nvme::task::{Ended, Outcome};
 use sim::resource::Broadcast;
@@ -128,7 +128,7 @@ pub(super) async fn open(host: &Host, module: &[u8], asked: &StreamRun) -> Resul
 /// What a card cannot do.
 fn check(asked: &StreamRun) -> Result<(), Error> {
     let (run, shape) = (&asked.run, asked.shape);
-    let refused = |text: &str| Err(Error::Task(TaskError::Usage(text.into())));
+    let refused = |text: &str| Err(Error::usage(text));
     if shape.collector.is_some() {
         return refused(
             "a card has no ports: have the collector's data written to an object first",
@@ -387,7 +387,7 @@ impl OnCard {
         self.check(host)?;
         if !self.is_fed {
             let text = "the input of the stream is a file";
-            return Err(Error::Task(TaskError::Usage(text.into())));
+            return Err(Error::usage(text));
         }
         self.check_outcome()?;
         let is_over = self.send(data, end).await?;
@@ -406,7 +406,7 @@ impl OnCard {
             if self.is_fed && self.is_idle.get() {
                 self.is_awaited.set(false);
                 let text = "the stream is not over: say first that no more will be written";
-                return Err(Error::Task(TaskError::Usage(text.into())));
+                return Err(Error::usage(text));
             }
             self.changed.next().await;
         }
@@ -434,7 +434,7 @@ impl OnCard {
 
     fn check(&self, host: &Host) -> Result<(), Error> {
         match self.is_closed.get() {
-            true => Err(Error::Task(TaskError::Usage("the stream is closed".into()))),
+            true => Err(Error::usage("the stream is closed")),
             false => self.check_life(host),
         }
     }

@@ -10,7 +10,7 @@ use nvme::{RegionId, Status};
 use super::{Program, TaskFile, TaskRun};
 use crate::driver::Queue;
 use crate::error::Error;
-use crate::host_end::{Absent, DriveVolume, Host, Using};
+use crate::host_end::{Absent, DriveVolume, Holder, Host, Using};
 use crate::volume::not_found;
 
 /// Bytes of a value that a run may return which asks for no limit.
@@ -186,7 +186,7 @@ impl Host {
                     .unzip();
                 let written = run.files.iter().zip(&files);
                 for (_, object) in written.filter(|(file, _)| file.writable) {
-                    self.check_not_collected(object)?;
+                    self.mount.uses.check(object, Holder::collects)?;
                 }
                 let numbers = files.iter().chain(&stores);
                 let using = self

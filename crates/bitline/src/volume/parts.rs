@@ -11,7 +11,6 @@ use crate::host_end::DriveVolume;
 use crate::host_end::Holder;
 use crate::host_end::Host;
 use crate::host_end::erased;
-use crate::host_end::held;
 
 impl Host {
     /// As [`super::Volume::read_at`].
@@ -40,7 +39,7 @@ impl Host {
             return Err(VolumeError::Store { name }.into());
         }
         object.check_within(offset, data.len() as u64)?;
-        self.check_not_collected(&object)?;
+        self.mount.uses.check(&object, Holder::collects)?;
         let _blocks = self.sole_writer(&object, offset, data.len() as u64).await;
         Ok(object.write(&self.block, offset, data).await?)
     }
@@ -52,7 +51,7 @@ impl Host {
     pub async fn append_to_object(&self, name: &str, data: &[u8]) -> Result<(), Error> {
         let _resizing = self.resizing(name).await?;
         let (object, _using) = self.use_object(name).await?;
-        self.check_unheld(&object)?;
+        self.mount.uses.check(&object, |_| true)?;
         let bytes = object.content.bytes() + data.len() as u64;
         let content = object.content.resized(name, bytes)?;
         content.check()?;
@@ -109,24 +108,6 @@ impl Host {
         };
         let shortened = self.mount.alone_with(self, mine, shorten).await?;
         shortened.ok_or_else(|| not_found(name).into())
-    }
-
-    /// # Errors
-    /// [`Error::Held`] if somebody holds an object as long as it is.
-    fn check_unheld(&self, object: &Object) -> Result<(), Error> {
-        match self.mount.uses.holder(object.id.get(), |_| true) {
-            Some(holder) => Err(held(&object.name, holder)),
-            None => Ok(()),
-        }
-    }
-
-    /// # Errors
-    /// [`Error::Held`] if a collector fills an object.
-    pub(crate) fn check_not_collected(&self, object: &Object) -> Result<(), Error> {
-        match self.mount.uses.holder(object.id.get(), Holder::collects) {
-            Some(holder) => Err(held(&object.name, holder)),
-            None => Ok(()),
-        }
     }
 
     /// Waits until nobody else changes an object's length.

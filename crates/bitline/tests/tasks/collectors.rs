@@ -87,6 +87,18 @@ pub(crate) fn allocate(drive: &mut Drive, name: &str, bytes: u64) {
     drive.collectors().allocate(name, bytes).expect("room");
 }
 
+/// A collector at the first port for streams, and for an object of so many bytes if it is to be kept.
+pub(crate) fn feeding(drive: &mut Drive, is_kept: bool, bytes: u64) -> Collector {
+    let asked = match is_kept {
+        true => {
+            allocate(drive, "frames", bytes);
+            Attach::to(0, "frames")
+        }
+        false => Attach::for_streams(0),
+    };
+    attach(drive, &asked.wired(FAST))
+}
+
 #[test]
 fn what_is_sent_is_there_in_order_as_long_as_it_is() {
     let mut drive = drive(&[]);
@@ -112,12 +124,7 @@ fn what_is_sent_is_there_in_order_as_long_as_it_is() {
 fn a_task_has_what_is_sent_at_once() {
     for is_kept in [false, true] {
         let mut drive = drive(&[]);
-        allocate(&mut drive, "frames", 1 << 20);
-        let asked = match is_kept {
-            true => Attach::to(0, "frames"),
-            false => Attach::for_streams(0),
-        };
-        let collector = attach(&mut drive, &asked.wired(FAST));
+        let collector = feeding(&mut drive, is_kept, 1 << 20);
         let program = load(&mut drive, &echo());
         let asked = StreamRun::of(TaskRun::of(Vec::new())).from_collector(0);
         let opened = drive.streams().open(&program, &asked.piece_bytes(500));

@@ -5,7 +5,7 @@ use bitline::inside::nvme::collector::{CollectorState, Policy};
 use bitline::{Attach, Collector, Content, Drive, Error, ErrorKind, StreamRun, TaskRun};
 use sim::Span;
 
-use crate::collectors::{Counting, FAST, allocate, attach, bytes, drive, status};
+use crate::collectors::{Counting, FAST, allocate, attach, bytes, drive, feeding, status};
 use crate::cut;
 use crate::streams::{echo, from_file, into_file, load};
 
@@ -213,12 +213,7 @@ fn what_could_not_be_detached_can_be_later() {
 fn what_a_stream_makes_is_read_after_its_collector_is_gone() {
     for is_kept in [false, true] {
         let mut drive = drive(&[]);
-        allocate(&mut drive, "frames", 4 << 20);
-        let asked = match is_kept {
-            true => Attach::to(0, "frames"),
-            false => Attach::for_streams(0),
-        };
-        let collector = attach(&mut drive, &asked.wired(FAST));
+        let collector = feeding(&mut drive, is_kept, 4 << 20);
         let program = load(&mut drive, &echo());
         let asked = StreamRun::of(TaskRun::of(Vec::new())).from_collector(0);
         let opened = drive.streams().open(&program, &asked);

@@ -33,8 +33,8 @@ use crate::programs::Programs;
 use crate::search::Search;
 use crate::served::{Served, ServedFor};
 use crate::stream::{Collectors, Streams};
-pub use admin::HealthConfig;
-use admin::{Events, Features, Health, Sanitizing};
+pub use admin::{HealthConfig, Teller};
+use admin::{Events, Features, Health, Sanitizing, Told};
 pub use config::{EntryFetch, FrontendConfig, FrontendConfigError};
 use dispatch::{CachedReads, DirectReads, Executing, Marks};
 use namespace::Namespaces;
@@ -85,6 +85,7 @@ pub struct Controller {
     unit: MappingUnit,
     /// The most data of one command, bytes.
     transfer_bytes_max: u64,
+    dies: u32,
     namespaces: Namespaces,
     queues: RefCell<Queues>,
     doorbells: RefCell<VecDeque<Doorbell>>,
@@ -114,6 +115,7 @@ pub struct Controller {
     /// Abort commands under way.
     aborts: Cell<u8>,
     executing: Executing,
+    told: Told,
     port: Rc<HostTransfer>,
     bits: Rc<Bits>,
     search: Rc<Search>,
@@ -181,6 +183,7 @@ impl Controller {
                 0 => u64::MAX,
                 exponent => MEMORY_PAGE_BYTES << exponent,
             },
+            dies: backend.schedule.geometry().dies(),
             namespaces,
             queues: RefCell::new(queues),
             doorbells: RefCell::default(),
@@ -203,6 +206,7 @@ impl Controller {
             changed_namespaces: RefCell::default(),
             aborts: Cell::new(0),
             executing: Executing::default(),
+            told: Told::default(),
             port: backend.port.clone(),
             bits,
             search,

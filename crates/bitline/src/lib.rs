@@ -52,7 +52,7 @@ pub mod inside {
     pub use {device, host, media, nvme, sim};
 
     pub use crate::config::InsideConfig;
-    pub use crate::drive::{InsideDrive, InsideHost};
+    pub use crate::drive::{Durable, InsideDrive, InsideHost};
     pub use crate::driver::{Queue, send_raw, send_raw_admin};
 }
 

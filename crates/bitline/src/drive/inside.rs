@@ -11,7 +11,7 @@ use host::block::BlockDevice;
 use media::nand::Nand;
 use nvme::NamespaceId;
 
-use super::Drive;
+use super::{Drive, Durable};
 use crate::driver::Queue;
 use crate::error::Error;
 use crate::host_end::{Host, NAMESPACE};
@@ -23,6 +23,12 @@ pub trait InsideDrive {
     /// # Errors
     /// [`Error::NoPower`].
     fn device(&self) -> Result<&Device, Error>;
+
+    /// What makes durable what it has acknowledged.
+    ///
+    /// # Errors
+    /// [`Error::NoPower`].
+    fn durable(&self) -> Result<Durable, Error>;
 
     /// The flash packages, which outlive power cuts.
     fn nand(&self) -> &Rc<RefCell<Nand>>;
@@ -45,6 +51,17 @@ pub trait InsideDrive {
 impl InsideDrive for Drive {
     fn device(&self) -> Result<&Device, Error> {
         Ok(&self.powered()?.device)
+    }
+
+    fn durable(&self) -> Result<Durable, Error> {
+        let powered = self.powered()?;
+        let has_image = self.image.is_some();
+        Ok(Durable::new(
+            &powered.host,
+            &powered.device,
+            &self.nand,
+            has_image,
+        ))
     }
 
     fn nand(&self) -> &Rc<RefCell<Nand>> {

@@ -158,18 +158,6 @@ impl Drive {
         self.run(|_| async move { cache.flush().await })
     }
 
-    /// Has flash keep who has committed, likewise.
-    pub(super) fn save_commits(&mut self) -> Result<Result<(), device::ftl::FtlError>, Error> {
-        let tx = self.powered()?.device.tx.clone();
-        self.run(|_| async move { tx.flush().await })
-    }
-
-    /// Has flash keep the names that a capacitor would save, likewise.
-    pub(super) fn save_names(&mut self) -> Result<Result<(), device::ftl::FtlError>, Error> {
-        let search = self.powered()?.device.search.clone();
-        self.run(|_| async move { search.flush().await })
-    }
-
     pub(super) fn sync(&self) -> Result<(), Error> {
         Ok(self.nand.borrow_mut().sync()?)
     }

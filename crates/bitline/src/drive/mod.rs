@@ -1,6 +1,7 @@
 //! A drive in this process: power it up, talk to it, cut its power.
 
 mod blocks;
+mod durable;
 mod erase;
 mod inside;
 mod life;
@@ -23,6 +24,7 @@ use crate::config::Config;
 use crate::error::Error;
 use crate::host_end::{Host, Kept};
 use crate::statistics::Statistics;
+pub use durable::Durable;
 pub use inside::{InsideDrive, InsideHost};
 pub use unclosed::Unclosed;
 

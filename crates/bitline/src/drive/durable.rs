@@ -1,0 +1,60 @@
+//! What was acknowledged becomes durable, in the image file too.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use device::Device;
+use device::cache::Cache;
+use device::search::Search;
+use device::tx::Transactions;
+use media::nand::Nand;
+
+use crate::error::Error;
+use crate::host_end::Host;
+
+/// Makes durable what a powered drive has acknowledged. Cheap to clone. Not stable.
+#[derive(Clone)]
+pub struct Durable {
+    host: Host,
+    cache: Rc<Cache>,
+    search: Rc<Search>,
+    tx: Rc<Transactions>,
+    nand: Rc<RefCell<Nand>>,
+    has_image: bool,
+}
+
+impl Durable {
+    pub(super) fn new(
+        host: &Host,
+        device: &Device,
+        nand: &Rc<RefCell<Nand>>,
+        has_image: bool,
+    ) -> Durable {
+        Durable {
+            host: host.clone(),
+            cache: device.cache.clone(),
+            search: device.search.clone(),
+            tx: device.tx.clone(),
+            nand: nand.clone(),
+            has_image,
+        }
+    }
+
+    /// As [`crate::Drive::flush`], in simulated time.
+    ///
+    /// # Errors
+    /// As [`crate::Drive::flush`].
+    pub async fn flush(&self) -> Result<(), Error> {
+        self.host.block.flush().await?;
+        // What a capacitor protects need not be flushed for the drive's sake, but the
+        // image has only what is on flash: who committed and the names that a capacitor would save, too.
+        let written = self.cache.flush().await;
+        let saved = self.search.flush().await;
+        let committed = self.tx.flush().await;
+        self.nand.borrow_mut().sync()?;
+        if self.has_image {
+            written.and(saved).and(committed)?;
+        }
+        Ok(())
+    }
+}

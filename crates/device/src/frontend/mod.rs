@@ -17,7 +17,7 @@ use std::rc::Rc;
 
 use media::link::Link;
 use nvme::{MEMORY_PAGE_BYTES, NamespaceId, QueueId, QueuePriority};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sim::resource::Broadcast;
 use sim::{Sim, TaskId, Tenant};
 
@@ -33,8 +33,8 @@ use crate::programs::Programs;
 use crate::search::Search;
 use crate::served::{Served, ServedFor};
 use crate::stream::{Collectors, Streams};
-pub use admin::{HealthConfig, Teller};
 use admin::{Events, Features, Health, Sanitizing, Told};
+pub use admin::{HealthConfig, Teller};
 pub use config::{EntryFetch, FrontendConfig, FrontendConfigError};
 use dispatch::{CachedReads, DirectReads, Executing, Marks};
 use namespace::Namespaces;
@@ -58,7 +58,7 @@ pub struct AdminQueues {
 }
 
 /// Counts of the front end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct FrontendCounts {
     /// Commands completed, admin commands included.

@@ -97,7 +97,10 @@ impl Controller {
                 CollectorList { records }.encode()
             }
             LogPageId::DRIVE => self.drive_log(get.namespace)?.as_bytes().to_vec(),
-            told => self.told.page(told).ok_or(Status::INVALID_LOG_PAGE)?,
+            told => {
+                let page = self.told.page(told, self.sim.now());
+                page.ok_or(Status::INVALID_LOG_PAGE)?
+            }
         };
         Ok(page)
     }

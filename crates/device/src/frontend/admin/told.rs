@@ -7,12 +7,13 @@ use std::rc::Rc;
 use nvme::command::LogPageId;
 use nvme::log::{DriveLog, TextLog};
 use nvme::{NamespaceId, Status};
+use sim::Time;
 
 use crate::frontend::Controller;
 use crate::ftl::{Lpn, Mapping};
 
-/// Tells a text, which may be another each time.
-pub type Teller = Rc<dyn Fn() -> String>;
+/// Tells a text, of the present instant.
+pub type Teller = Rc<dyn Fn(Time) -> String>;
 
 /// Pages whose texts only those know who assembled the drive.
 #[derive(Default)]
@@ -25,9 +26,9 @@ impl Told {
     }
 
     /// A page, if there is such a one.
-    pub(super) fn page(&self, page: LogPageId) -> Option<Vec<u8>> {
+    pub(super) fn page(&self, page: LogPageId, now: Time) -> Option<Vec<u8>> {
         let teller = self.0.borrow().get(&page).cloned();
-        Some(TextLog::encode(&teller?()))
+        Some(TextLog::encode(&teller?(now)))
     }
 }
 

@@ -11,6 +11,7 @@ mod data_pointer;
 mod entry;
 mod event;
 mod expression;
+pub mod fabrics;
 mod identifier;
 pub mod identify;
 pub mod log;

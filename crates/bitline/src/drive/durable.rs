@@ -56,6 +56,11 @@ impl Durable {
         }
     }
 
+    /// Whether there is an image file, which has what was acknowledged only after a flush.
+    pub fn has_image(&self) -> bool {
+        self.has_image
+    }
+
     /// As [`crate::Drive::flush`], in simulated time.
     ///
     /// # Errors

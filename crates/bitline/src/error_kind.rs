@@ -29,6 +29,8 @@ pub enum ErrorKind {
     Stream,
     /// The drive has no power, or lost it meanwhile.
     Power,
+    /// A drive elsewhere cannot be reached, or not any more.
+    Connection,
     /// The drive's watch broke the call off.
     Interrupted,
     /// The drive is broken, or Bitline is.
@@ -53,6 +55,7 @@ impl Error {
             Error::NoPower | Error::PowerLost => ErrorKind::Power,
             Error::Interrupted => ErrorKind::Interrupted,
             Error::Task(_)
+            | Error::Remote { .. }
             | Error::StaleStream(_)
             | Error::Held { .. }
             | Error::Bits(_)
@@ -85,7 +88,8 @@ fn of_host(error: &host::Error) -> ErrorKind {
     match error {
         host::Error::Status(_) => ErrorKind::Status,
         host::Error::Usage(_) | host::Error::Memory(_) => ErrorKind::Usage,
-        host::Error::Protocol(_) | host::Error::Transport(_) | _ => ErrorKind::Internal,
+        host::Error::Transport(_) => ErrorKind::Connection,
+        host::Error::Protocol(_) | _ => ErrorKind::Internal,
     }
 }
 

@@ -63,6 +63,7 @@ pub use collectors::{
     Attach, Collector, Collectors, Generator, Pace, Packet, Source, Timing, Wiring,
 };
 pub use drive::{Drive, Unclosed, Watch};
+pub use driver::{Capsule, Fabric, Response};
 pub use error::{Error, KeyValueError, PlaceError};
 pub use error_kind::ErrorKind;
 pub use explain::{Explanation, Labels, PlanPart, StepReport};

@@ -219,6 +219,7 @@ statuses! {
     DEALLOCATED_BLOCK = MediaAndDataIntegrity, 0x87, "Deallocated or Unwritten Logical Block";
 
     INTERNAL_PATH_ERROR = PathRelated, 0x00, "Internal Path Error";
+    HOST_PATH_ERROR = PathRelated, 0x70, "Host Pathing Error";
     ABORTED_BY_HOST = PathRelated, 0x71, "Command Aborted By Host";
 
     INVALID_EXPRESSION = VendorSpecific, 0x01, "Invalid Expression";

@@ -431,7 +431,7 @@ impl Drive {
 
     /// How old the drive is, as JSON.
     fn age(&self) -> PyResult<String> {
-        json(&self.with(|drive| Ok::<_, bitline::Error>(drive.age()))?)
+        json(&self.with(|drive| drive.age())?)
     }
 
     /// The drive's health as its SMART page tells it, as JSON.

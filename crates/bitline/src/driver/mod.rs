@@ -3,6 +3,9 @@
 //! doorbells, as a driver on a PCIe bus would.
 
 mod claim;
+mod controller;
+mod fabric;
+mod far;
 mod pair;
 mod queue;
 
@@ -10,7 +13,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::{Rc, Weak};
 use std::task::Poll;
 
-use device::frontend::{AdminQueues, Controller};
+use device::frontend::AdminQueues;
 use device::port::HostPort;
 use host::{Error, Memory};
 use nvme::command::{Abort, CreateCompletionQueue, CreateSubmissionQueue, opcode};
@@ -20,6 +23,9 @@ use nvme::{
 use sim::{Sim, Time};
 use zerocopy::{FromZeros, IntoBytes};
 
+pub(crate) use self::controller::Controller;
+pub use self::fabric::{Capsule, Fabric, Response};
+pub(crate) use self::far::Far;
 pub use self::queue::{Queue, send_raw, send_raw_admin};
 
 use self::claim::{Claim, Left};
@@ -33,7 +39,7 @@ const ADMIN_ENTRIES: u32 = 32;
 pub(crate) struct Driver {
     sim: Sim,
     memory: Memory,
-    controller: OnceCell<Rc<Controller>>,
+    controller: OnceCell<Controller>,
     admin: QueuePair,
     io: OnceCell<Vec<QueuePair>>,
     left: Left,
@@ -94,20 +100,22 @@ impl Driver {
         }
     }
 
-    /// Connects to the controller and creates `pairs` I/O queue pairs of `entries` each, which
-    /// have `priorities` in turn.
+    /// Connects to the controller, so that admin commands reach it.
+    pub(crate) fn connect(&self, controller: Controller) {
+        let connected = self.controller.set(controller);
+        assert!(connected.is_ok(), "a driver connects once");
+    }
+
+    /// Creates `pairs` I/O queue pairs of `entries` each, which have `priorities` in turn.
     ///
     /// # Errors
     /// What the drive reports.
-    pub(crate) async fn connect(
+    pub(crate) async fn create_pairs(
         self: &Rc<Driver>,
-        controller: Rc<Controller>,
         pairs: u16,
         entries: u32,
         priorities: &[QueuePriority],
     ) -> Result<(), Error> {
-        let connected = self.controller.set(controller);
-        assert!(connected.is_ok(), "a driver connects once");
         let mut io = Vec::with_capacity(usize::from(pairs));
         for number in 1..=pairs {
             let pair = QueuePair::new(&self.sim, &self.memory, QueueId::new(number), entries)?;
@@ -132,7 +140,7 @@ impl Driver {
             io.push(pair);
         }
         let created = self.io.set(io);
-        assert!(created.is_ok(), "a driver connects once");
+        assert!(created.is_ok(), "a driver has its queues made once");
         self.sim.spawn_detached(self.clone().abort_runs());
         Ok(())
     }
@@ -195,7 +203,7 @@ impl Driver {
         self.io.get().map_or(0, Vec::len)
     }
 
-    fn controller(&self) -> Result<&Rc<Controller>, Error> {
+    fn controller(&self) -> Result<&Controller, Error> {
         self.controller
             .get()
             .ok_or_else(|| Error::Transport("it was never connected".into()))
@@ -275,6 +283,11 @@ impl Driver {
         }
         if is_newest {
             controller.ring_completion(pair.id, arrival.head);
+        }
+        if let Some(far) = controller.far()
+            && let Some(reason) = far.reason_of(arrival.entry.status())
+        {
+            return Err(reason);
         }
         Ok(arrival.entry)
     }

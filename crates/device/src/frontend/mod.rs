@@ -17,7 +17,7 @@ use std::rc::Rc;
 
 use media::link::Link;
 use nvme::{MEMORY_PAGE_BYTES, NamespaceId, QueueId, QueuePriority};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sim::resource::Broadcast;
 use sim::{Sim, TaskId, Tenant};
 
@@ -33,8 +33,8 @@ use crate::programs::Programs;
 use crate::search::Search;
 use crate::served::{Served, ServedFor};
 use crate::stream::{Collectors, Streams};
-pub use admin::HealthConfig;
-use admin::{Events, Features, Health, Sanitizing};
+use admin::{Events, Features, Health, Sanitizing, Told};
+pub use admin::{HealthConfig, Teller};
 pub use config::{EntryFetch, FrontendConfig, FrontendConfigError};
 use dispatch::{CachedReads, DirectReads, Executing, Marks};
 use namespace::Namespaces;
@@ -58,7 +58,7 @@ pub struct AdminQueues {
 }
 
 /// Counts of the front end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct FrontendCounts {
     /// Commands completed, admin commands included.
@@ -85,6 +85,7 @@ pub struct Controller {
     unit: MappingUnit,
     /// The most data of one command, bytes.
     transfer_bytes_max: u64,
+    dies: u32,
     namespaces: Namespaces,
     queues: RefCell<Queues>,
     doorbells: RefCell<VecDeque<Doorbell>>,
@@ -114,6 +115,7 @@ pub struct Controller {
     /// Abort commands under way.
     aborts: Cell<u8>,
     executing: Executing,
+    told: Told,
     port: Rc<HostTransfer>,
     bits: Rc<Bits>,
     search: Rc<Search>,
@@ -181,6 +183,7 @@ impl Controller {
                 0 => u64::MAX,
                 exponent => MEMORY_PAGE_BYTES << exponent,
             },
+            dies: backend.schedule.geometry().dies(),
             namespaces,
             queues: RefCell::new(queues),
             doorbells: RefCell::default(),
@@ -203,6 +206,7 @@ impl Controller {
             changed_namespaces: RefCell::default(),
             aborts: Cell::new(0),
             executing: Executing::default(),
+            told: Told::default(),
             port: backend.port.clone(),
             bits,
             search,

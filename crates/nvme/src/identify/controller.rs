@@ -180,7 +180,20 @@ pub struct IdentifyController {
     reserved_544: [u8; 224],
     /// SUBNQN: the subsystem's NVMe qualified name, UTF-8, zero-terminated.
     pub subsystem_name: [u8; 256],
-    reserved_1024: [u8; 1024],
+    reserved_1024: [u8; 768],
+    /// IOCCSZ: bytes of an I/O command capsule, units of 16; of fabrics, as the following ones.
+    pub io_command_capsule: U32,
+    /// IORCSZ: bytes of an I/O response capsule, units of 16.
+    pub io_response_capsule: U32,
+    /// ICDOFF: where data in a capsule begins, units of 16.
+    pub capsule_data_offset: U16,
+    /// FCATT: bit 0 for controllers that hosts choose.
+    pub fabrics_attributes: u8,
+    /// MSDBD: SGL data blocks of a capsule; 0 is any number.
+    pub capsule_data_blocks: u8,
+    /// OFCS: optional Fabrics commands; bit 0 for Disconnect.
+    pub optional_fabrics_commands: U16,
+    reserved_1806: [u8; 242],
     /// PSD0 to PSD31.
     pub power_state: [PowerState; 32],
     /// Vendor specific.
@@ -233,6 +246,7 @@ const _: () = {
     assert!(offset_of!(IdentifyController, optional_admin_commands) == 256);
     assert!(offset_of!(IdentifyController, submission_entry_size) == 512);
     assert!(offset_of!(IdentifyController, subsystem_name) == 768);
+    assert!(offset_of!(IdentifyController, io_command_capsule) == 1792);
     assert!(offset_of!(IdentifyController, power_state) == 2048);
 };
 

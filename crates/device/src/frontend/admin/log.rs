@@ -14,7 +14,7 @@ use crate::frontend::answer::Answer;
 use crate::frontend::{Controller, FIRMWARE_REVISION};
 use crate::tenants;
 
-const PAGES: [LogPageId; 9] = [
+const PAGES: [LogPageId; 11] = [
     LogPageId::SUPPORTED,
     LogPageId::ERROR,
     LogPageId::HEALTH,
@@ -24,6 +24,8 @@ const PAGES: [LogPageId; 9] = [
     LogPageId::SANITIZE_STATUS,
     LogPageId::PROGRAM_LIST,
     LogPageId::COLLECTORS,
+    LogPageId::DRIVE,
+    LogPageId::HOLDING,
 ];
 
 impl Controller {
@@ -32,11 +34,7 @@ impl Controller {
         self: &Rc<Controller>,
         get: &GetLogPage,
     ) -> Result<Answer, Status> {
-        let page = self.log_page(get)?;
-        if get.offset > page.len() as u64 {
-            return Err(Status::INVALID_FIELD);
-        }
-        let rest = &page[get.offset as usize..];
+        let rest = self.log_from(get)?;
         let bytes = get.data_bytes().min(rest.len() as u64);
         let segments = self.port.locate(tenants::DRIVE, &get.data, bytes).await?;
         self.port.write(&segments, &rest[..bytes as usize])?;
@@ -52,9 +50,25 @@ impl Controller {
         })
     }
 
+    /// What a page has from an offset on: as much as is asked for, or more.
+    fn log_from(&self, get: &GetLogPage) -> Result<Vec<u8>, Status> {
+        if get.page == LogPageId::HOLDING {
+            // Of a large drive, as long as it is read: only the part.
+            return self.holding(get.namespace, get.offset, get.data_bytes());
+        }
+        let mut page = self.log_page(get)?;
+        if get.offset > page.len() as u64 {
+            return Err(Status::INVALID_FIELD);
+        }
+        Ok(page.split_off(get.offset as usize))
+    }
+
     fn log_page(&self, get: &GetLogPage) -> Result<Vec<u8>, Status> {
         let page = match get.page {
-            LogPageId::SUPPORTED => SupportedLogs::new(&PAGES).as_bytes().to_vec(),
+            LogPageId::SUPPORTED => {
+                let all = [PAGES.to_vec(), self.told.pages()].concat();
+                SupportedLogs::new(&all).as_bytes().to_vec()
+            }
             LogPageId::ERROR => {
                 let mut entries = self.health.errors();
                 entries.resize(usize::from(ERROR_ENTRIES), ErrorEntry::NONE);
@@ -82,7 +96,11 @@ impl Controller {
                 let records = self.collectors.list(namespace.id);
                 CollectorList { records }.encode()
             }
-            _ => return Err(Status::INVALID_LOG_PAGE),
+            LogPageId::DRIVE => self.drive_log(get.namespace)?.as_bytes().to_vec(),
+            told => {
+                let page = self.told.page(told, self.sim.now());
+                page.ok_or(Status::INVALID_LOG_PAGE)?
+            }
         };
         Ok(page)
     }

@@ -10,6 +10,7 @@ mod identify;
 mod log;
 mod program;
 mod sanitize;
+mod told;
 
 use std::rc::Rc;
 
@@ -23,6 +24,8 @@ pub(super) use feature::Features;
 pub(super) use health::Health;
 pub use health::HealthConfig;
 pub(super) use sanitize::Sanitizing;
+pub use told::Teller;
+pub(super) use told::Told;
 
 impl Controller {
     pub(in crate::frontend) async fn serve_admin(

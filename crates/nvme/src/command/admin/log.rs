@@ -29,6 +29,16 @@ impl LogPageId {
     pub const PROGRAM_LIST: LogPageId = LogPageId(0x82);
     /// The collections of a namespace (vendor specific): [`crate::collector::CollectorList`].
     pub const COLLECTORS: LogPageId = LogPageId(0xC0);
+    /// How the drive is laid out, and its clock (vendor specific): [`crate::log::DriveLog`].
+    pub const DRIVE: LogPageId = LogPageId(0xC1);
+    /// Which logical pages of a namespace hold data (vendor specific): bit i mod 8 of byte i / 8 is that of its page i.
+    pub const HOLDING: LogPageId = LogPageId(0xC2);
+    /// The drive's configuration as TOML (vendor specific): [`crate::log::TextLog`].
+    pub const CONFIGURATION: LogPageId = LogPageId(0xC3);
+    /// What the drive has counted, as JSON (vendor specific): [`crate::log::TextLog`].
+    pub const STATISTICS: LogPageId = LogPageId(0xC4);
+    /// What the drive's media holds and how worn it is, as JSON (vendor specific): [`crate::log::TextLog`].
+    pub const MEDIA: LogPageId = LogPageId(0xC5);
 }
 
 /// Get Log Page.

@@ -88,9 +88,7 @@ pub(super) async fn open(host: &Host, module: &[u8], asked: &StreamRun) -> Resul
     let device = StreamDevice::new(card.block.clone());
     let number = device.open(program.index, &request, shape).await?;
     let objects = input.iter().chain(&output);
-    let numbers = objects.map(|object| object.id.get()).collect();
-    let holder = Holder::CardStream(number);
-    let held = host.mount.uses.hold(numbers, holder);
+    let held = host.mount.uses.hold(objects, Holder::CardStream(number));
     drop(using);
     let stream = Rc::new(OnCard {
         host: host.clone(),

@@ -18,6 +18,7 @@ fn send(drive: &mut Drive, request: Vec<u8>, program: u16, room: u32) -> Status 
         let bytes = u64::from(room).max(request.len() as u64);
         let buffer = Buffer::beginning(&memory, &request, bytes).expect("room");
         let command = IoCommand::Execute(ExecuteProgram {
+            program_namespace: 0,
             namespace: host.block().namespace(),
             program,
             request_bytes: request.len() as u32,

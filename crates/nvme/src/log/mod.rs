@@ -4,10 +4,14 @@ mod effects;
 mod error;
 mod firmware;
 mod health;
+mod program;
+mod reachability;
 mod sanitize;
 
 pub use effects::{CommandEffects, SupportedLogs};
 pub use error::ErrorEntry;
 pub use firmware::FirmwareSlots;
 pub use health::{HealthLog, critical_warning};
+pub use program::{ProgramDescriptor, ProgramType, RangeSetRecord};
+pub use reachability::{ReachabilityAssociation, ReachabilityGroup};
 pub use sanitize::{SanitizeLog, sanitize_state};

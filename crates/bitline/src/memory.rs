@@ -22,7 +22,7 @@
 
 use std::ops::Range;
 
-use host::memory::{MemoryDevice, MemoryRun};
+use host::memory::{MemoryDevice, MemoryRun, compute_namespace};
 use nvme::NamespaceId;
 
 use crate::drive::Drive;
@@ -239,8 +239,13 @@ impl Host {
 
     /// The namespace that has the programs that are loaded.
     pub(crate) async fn program_owner(&self) -> Result<NamespaceId, Error> {
-        let memory = self.memory_if_any().await?;
-        Ok(memory.map_or(NAMESPACE, |memory| memory.compute_namespace()))
+        if let Some(owner) = self.programs.owner.get() {
+            return Ok(owner);
+        }
+        let compute = compute_namespace(self.block.transport()).await?;
+        let owner = compute.unwrap_or(NAMESPACE);
+        self.programs.owner.set(Some(owner));
+        Ok(owner)
     }
 
     /// Copies an object to the memory from `place` on, or from there to an object that may be written; gives its length.

@@ -109,9 +109,7 @@ impl Memory {
         self.run_call(async move |host| {
             let index = match what {
                 What::Program((index, _)) => index,
-                What::Module(module) => {
-                    host.load_program(&module, Loading::default()).await?.index
-                }
+                What::Module(module) => host.load_program(&module, Loading::default()).await?.index,
             };
             Ok(host.memory().await?.run(index, &run).await?)
         })

@@ -1,9 +1,10 @@
 //! What a host knows of the programs that it loaded, so that none is loaded twice.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
 use host::memory::MemoryDevice;
+use nvme::NamespaceId;
 use nvme::task::ProgramLimits;
 use sim::Sim;
 use sim::resource::Semaphore;
@@ -35,6 +36,8 @@ pub(crate) struct Programs {
     pub(crate) active: RefCell<BTreeMap<[u8; 16], Program>>,
     /// What the drive allows, once it was asked.
     pub(crate) limits: RefCell<Option<ProgramLimits>>,
+    /// The namespace that has them, once the drive was asked.
+    pub(crate) owner: Cell<Option<NamespaceId>>,
     /// The memory that programs and the host share, if there is any, once the drive was asked.
     pub(crate) memory: RefCell<Option<Option<MemoryDevice<Queue>>>>,
 }
@@ -46,6 +49,7 @@ impl Programs {
             turn: Semaphore::new(sim, 1),
             active: RefCell::default(),
             limits: RefCell::default(),
+            owner: Cell::default(),
             memory: RefCell::default(),
         }
     }

@@ -104,7 +104,12 @@ fn a_sanitize_operation_takes_memory_sets_and_programs_with_it() {
         let queue = host.queue(0).expect("a queue");
         let memory = host.memory().await.expect("it is there");
         let refused = memory.read(0, 4).await;
-        while admin.sanitize_status().await.expect("it says so").is_in_progress() {
+        while admin
+            .sanitize_status()
+            .await
+            .expect("it says so")
+            .is_in_progress()
+        {
             host.sim().sleep(sim::Span::from_us(100)).await;
         }
         drop(queue);

@@ -46,23 +46,31 @@ pub struct MemoryDevice<T> {
     keeps_data: bool,
 }
 
-/// The compute namespace of a drive, if it has one with a memory namespace.
+/// The first namespace of a command set, if the drive has one.
 ///
 /// # Errors
 /// What the drive reports.
-pub async fn find<T: Transport + Clone>(
+async fn first_of<T: Transport + Clone>(
     transport: &T,
-) -> Result<Option<(NamespaceId, NamespaceId)>, Error> {
+    command_set: u8,
+) -> Result<Option<NamespaceId>, Error> {
     let admin = Admin::new(transport.clone());
-    let first = async |set| match admin.namespaces_of(set).await {
+    match admin.namespaces_of(command_set).await {
         Ok(namespaces) => Ok(namespaces.first().copied()),
         // It does not have the command set.
         Err(Error::Status(error)) if error.status.is(Status::INVALID_FIELD) => Ok(None),
         Err(error) => Err(error),
-    };
-    let memory = first(MEMORY_COMMAND_SET).await?;
-    let compute = first(COMPUTE_COMMAND_SET).await?;
-    Ok(memory.zip(compute))
+    }
+}
+
+/// The namespace of a drive that has programs besides those of blocks, if there is one.
+///
+/// # Errors
+/// What the drive reports.
+pub async fn compute_namespace<T: Transport + Clone>(
+    transport: &T,
+) -> Result<Option<NamespaceId>, Error> {
+    first_of(transport, COMPUTE_COMMAND_SET).await
 }
 
 impl<T: Transport + Clone> MemoryDevice<T> {
@@ -71,7 +79,9 @@ impl<T: Transport + Clone> MemoryDevice<T> {
     /// # Errors
     /// What the drive reports.
     pub async fn open(transport: T) -> Result<Option<MemoryDevice<T>>, Error> {
-        let Some((memory, compute)) = find(&transport).await? else {
+        let memory = first_of(&transport, MEMORY_COMMAND_SET).await?;
+        let compute = compute_namespace(&transport).await?;
+        let Some((memory, compute)) = memory.zip(compute) else {
             return Ok(None);
         };
         let cns = Cns::CommandSetNamespace;

@@ -27,6 +27,7 @@ from bitline.collectors import Collector, Collectors
 from bitline.errors import UsageError
 from bitline.groups import Group, Groups
 from bitline.media import Media
+from bitline.memory import Memory
 from bitline.pending import Pending
 from bitline.report import Report
 from bitline.statistics import Statistics
@@ -72,6 +73,7 @@ class Drive:
         self._native = native
         self._volume = _bitline.Volume(native)
         self._tasks = _bitline.Tasks(native)
+        self._memory = _bitline.Memory(native)
         self._streams = _bitline.Streams(native)
         self._collectors = _bitline.Collectors(native)
         self._attached: list[weakref.ref[Collector]] = []
@@ -389,6 +391,11 @@ class Drive:
     def tasks(self) -> Tasks:
         """Programs that the drive runs by itself over objects of its volume, each run a transaction."""
         return Tasks(self)
+
+    @property
+    def memory(self) -> Memory:
+        """Memory of the drive that its programs and the host share (`local_memory`). It is volatile."""
+        return Memory(self)
 
     @property
     def streams(self) -> Streams:

@@ -11,11 +11,8 @@ use nvme::{BitsCommand, CommandId, DataPointer, IoCommand, MEMORY_PAGE_BYTES, Su
 use sim::Random;
 use zerocopy::IntoBytes;
 
-use super::collectors;
-use super::programs;
-use super::search;
-use super::streams;
 use super::world::{HANDLES, World};
+use super::{collectors, memory, programs, search, streams};
 
 /// A command, and a legal entry of it.
 pub(crate) struct Shape {
@@ -29,7 +26,10 @@ pub(crate) struct Shape {
     pub(crate) spare: fn(&mut SubmissionEntry),
 }
 
-const fn shape(opcode: u8, legal: fn(&mut World, &mut Random) -> SubmissionEntry) -> Shape {
+pub(super) const fn shape(
+    opcode: u8,
+    legal: fn(&mut World, &mut Random) -> SubmissionEntry,
+) -> Shape {
     Shape {
         opcode,
         weight: 4,
@@ -40,7 +40,10 @@ const fn shape(opcode: u8, legal: fn(&mut World, &mut Random) -> SubmissionEntry
 }
 
 /// A command of which few entries find what they need.
-const fn rare(opcode: u8, legal: fn(&mut World, &mut Random) -> SubmissionEntry) -> Shape {
+pub(super) const fn rare(
+    opcode: u8,
+    legal: fn(&mut World, &mut Random) -> SubmissionEntry,
+) -> Shape {
     Shape {
         weight: 2,
         least_percent: 2,
@@ -124,7 +127,7 @@ pub(crate) const IO: [Shape; 27] = [
 ];
 
 /// Admin commands.
-pub(crate) const ADMIN: [Shape; 16] = [
+pub(crate) const ADMIN: [Shape; 17] = [
     Shape {
         spare: spare_queue,
         ..shape(opcode::DELETE_SUBMISSION_QUEUE, queue)
@@ -174,6 +177,7 @@ pub(crate) const ADMIN: [Shape; 16] = [
         least_percent: 5,
         ..shape(opcode::PROGRAM_ACTIVATION, programs::activate)
     },
+    rare(opcode::MEMORY_RANGE_SETS, memory::range_sets),
 ];
 
 /// The id is the driver's to give.
@@ -324,6 +328,7 @@ fn copy(world: &mut World, random: &mut Random) -> SubmissionEntry {
     let address = world.list(ranges.as_bytes());
     let bytes = ranges.as_bytes().len() as u64;
     of(IoCommand::Copy(CopyBlocks {
+        from_memory: false,
         namespace: space.id,
         destination: nvme::Lba::new(first + random.below(room + 1)),
         range_count: ranges.len() as u16,

@@ -202,6 +202,7 @@ mod tests {
                     "search",
                     "tasks",
                     "tx",
+                    "local memory",
                     "programs",
                     "streams",
                     "collectors",

@@ -22,7 +22,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from bitline import _bitline
 from bitline.admin import Admin
-from bitline.arguments import DWORD_MAX, NUMBER_MAX, PathLike, new_name, whole_number
+from bitline.arguments import DWORD_MAX, NUMBER_MAX, PathLike, new_name, stored_bytes, whole_number
 from bitline.collectors import Collector, Collectors
 from bitline.errors import UsageError
 from bitline.groups import Group, Groups
@@ -184,7 +184,7 @@ class Drive:
                 the catalogue of `volume` has, or its next object takes. Those of an object may be written.
             NvmeError: What the drive reports, such as Capacity Exceeded.
         """
-        packed = self._bytes_of(data)
+        packed = stored_bytes(data, self.block_bytes)
         if not packed:
             raise UsageError("data is empty; write at least one block")
         self._native.write(whole_number("lba", lba), packed)
@@ -213,7 +213,7 @@ class Drive:
         Raises:
             UsageError: No data, or more than 4 GiB; the rest is told by `result()` of the handle.
         """
-        packed = self._bytes_of(data)
+        packed = stored_bytes(data, self.block_bytes)
         if not packed:
             raise UsageError("data is empty; write at least one block")
         return Pending(self._native.submit_write(whole_number("lba", lba), packed), lambda _: None)
@@ -264,7 +264,7 @@ class Drive:
         Raises:
             NvmeError: They differ (Compare Failure), or cannot be read.
         """
-        self._native.compare(whole_number("lba", lba), self._bytes_of(data))
+        self._native.compare(whole_number("lba", lba), stored_bytes(data, self.block_bytes))
 
     def verify(self, lba: int, blocks: int) -> None:
         """Have the drive read logical blocks without sending them."""
@@ -286,19 +286,6 @@ class Drive:
             for lba, blocks in sources
         ]
         self._native.copy(ranges, whole_number("destination", destination))
-
-    def _bytes_of(self, data: "bytes | bytearray | memoryview | NDArray[Any]") -> bytes:
-        if isinstance(data, bytes | bytearray | memoryview):
-            return bytes(data)
-        if not isinstance(data, np.ndarray | np.generic):
-            raise TypeError(
-                f"a drive stores bytes or a NumPy array, not a {type(data).__name__}: encode() a text, "
-                "make an array of a list with np.array(..., dtype)"
-            )
-        array = np.asarray(data)
-        if array.dtype.hasobject:
-            raise UsageError(f"an array of {array.dtype} cannot be stored: its items are references")
-        return array.tobytes() + bytes(-array.nbytes % self.block_bytes)
 
     # Names
 

@@ -140,6 +140,7 @@ _TYPES = {
     "stream_next": ("iii", "l"),
     "stream_emit": ("ii", "l"),
     "operate": ("ii", "i"),
+    "parameter": ("i", "l"),
 }
 
 

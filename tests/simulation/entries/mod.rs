@@ -11,6 +11,7 @@ mod names;
 mod programs;
 mod search;
 mod shapes;
+mod spare;
 mod streams;
 mod world;
 

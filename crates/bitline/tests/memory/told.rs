@@ -209,7 +209,7 @@ fn logs_tell_of_programs_sets_and_reachability() {
     );
 
     let supported = log(&mut drive, LogPageId::SUPPORTED, all, 0).expect("a page");
-    for id in [0x1A, 0x1B, 0x82, 0x83, 0x84, 0xC0, 0xC1] {
+    for id in [0x1A, 0x1B, 0x82, 0x83, 0x84, 0xC0, 0xC6] {
         assert_eq!(supported[4 * id], 1, "{id:02X}h");
     }
     let effects = LogPageId::COMMANDS_SUPPORTED;

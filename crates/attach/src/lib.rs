@@ -4,3 +4,4 @@
 //! fast as it can; whoever serves a host hands it requests.
 
 pub mod engine;
+pub mod initiator;

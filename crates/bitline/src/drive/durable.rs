@@ -58,7 +58,7 @@ impl Durable {
 
     /// Whether there is an image file, which has what was acknowledged only after a flush.
     pub fn has_image(&self) -> bool {
-        self.has_image
+        self.beside.as_ref().is_some_and(|beside| beside.has_image)
     }
 
     /// As [`crate::Drive::flush`], in simulated time.

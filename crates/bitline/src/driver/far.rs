@@ -91,6 +91,11 @@ impl Far {
         self.fabric.borrow().name().to_owned()
     }
 
+    /// How many I/O queues the controller gives, and the most entries of one.
+    pub(crate) fn limits(&self) -> (u16, u32) {
+        self.fabric.borrow().limits()
+    }
+
     /// Commands sent so far.
     pub(crate) fn sent(&self) -> u64 {
         self.sent.get()

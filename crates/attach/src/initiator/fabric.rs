@@ -163,7 +163,7 @@ fn discovered(address: &Address, options: &Options) -> Result<(String, u16), Str
 
 /// HOSTID: of the name, so that all connections of this process have the same one (a UUID of version 8, RFC 9562).
 fn host_id(options: &Options) -> [u8; 16] {
-    let mut id = [0; 16];
+    let mut id = [0_u8; 16];
     for (at, byte) in options.host_nqn.bytes().enumerate() {
         let place = &mut id[at % 16];
         *place = place.rotate_left(3) ^ byte;

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     )
     from bitline.groups import Group, Groups
     from bitline.media import DriveAge, Inventory, Media, Preconditioned, VectorSpace
+    from bitline.memory import Memory
     from bitline.opening import connect, open, presets  # noqa: A004 (bitline.open, as gzip.open)
     from bitline.pending import Pending
     from bitline.platforms import PLATFORMS, Platform
@@ -80,6 +81,7 @@ _HOMES = {
     "VectorPart",
     "groups": "Group Groups",
     "media": "DriveAge Inventory Media Preconditioned VectorSpace",
+    "memory": "Memory",
     "opening": "connect open presets",
     "pending": "Pending",
     "platforms": "PLATFORMS Platform",
@@ -133,6 +135,7 @@ __all__ = [
     "Latency",
     "Media",
     "MediaError",
+    "Memory",
     "NotFoundError",
     "NvmeError",
     "PagePart",

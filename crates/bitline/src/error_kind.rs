@@ -49,6 +49,7 @@ impl Error {
             Error::Volume(error) => of_volume(error),
             Error::Task(TaskError::Module(_)) => ErrorKind::Module,
             Error::Task(TaskError::Device(error)) => of_host(error),
+            Error::Task(TaskError::Failed { .. }) => ErrorKind::Status,
             Error::Stream(_) => ErrorKind::Stream,
             Error::NoVector(_) => ErrorKind::NotFound,
             Error::Trace(TraceError::Io { .. }) | Error::TraceWrite(_) => ErrorKind::File,

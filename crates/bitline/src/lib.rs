@@ -33,7 +33,9 @@ mod inventory;
 mod key_value;
 mod logical_pages;
 mod lookups;
+mod memory;
 mod pending;
+mod placed;
 mod platforms;
 mod request_kind;
 mod search;
@@ -72,7 +74,9 @@ pub use host_end::Host;
 pub use inventory::{Identity, Inventory, VectorSpace};
 pub use key_value::{KeyValue, KeyValueMap, KeyValueOptions, Pairs};
 pub use lookups::{NameLookupErrors, NameLookups};
+pub use memory::Memory;
 pub use pending::{Finished, Pending};
+pub use placed::Placed;
 pub use platforms::{EstimateReport, EstimatedEnergy, Platform};
 pub use search::{NameTerm, Returns, Search, StoreInfo};
 pub use statistics::{EnergyEntry, LatencyEntry, Statistics, TenantEntry};
@@ -104,6 +108,7 @@ pub use device::stream::{CollectorCounts, StreamCounts};
 pub use device::task::CycleCosts;
 pub use device::tx::TxCounts;
 pub use host::bits::Checked;
+pub use host::memory::{MemoryRun, RunRanges};
 pub use host::search::{
     Appended, DataRegion, Found, NameField, NameKind, SearchError, Updated, Wanted, numbers, ranges,
 };

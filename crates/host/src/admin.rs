@@ -6,7 +6,7 @@ use nvme::command::{
     Abort, FeatureId, FeatureSelect, FormatNvm, GetFeatures, GetLogPage, LogPageId, Sanitize,
     SecureErase, SetFeatures,
 };
-use nvme::identify::{Cns, IDENTIFY_BYTES, NamespaceList, format_index};
+use nvme::identify::{Cns, IDENTIFY_BYTES, NVM_COMMAND_SET, NamespaceList, format_index};
 use nvme::log::{DriveLog, ErrorEntry, HealthLog, SanitizeLog, TextLog};
 use nvme::{
     AdminCommand, AsyncEvent, BROADCAST_NAMESPACE, CommandId, CompletionEntry, DataPointer,
@@ -16,7 +16,7 @@ use zerocopy::FromBytes;
 
 use crate::buffer::Buffer;
 use crate::error::Error;
-use crate::identify::identify;
+use crate::identify::identify_in;
 use crate::transport::Transport;
 
 /// Bytes of the page of pages that hold data that one command reads.
@@ -72,6 +72,7 @@ impl<T: Transport> Admin<T> {
             namespace,
             specific: 0,
             specific_id: 0,
+            command_set: 0,
             retain_event: retain,
             dwords: bytes as u64 / 4,
             offset,
@@ -185,15 +186,24 @@ impl<T: Transport> Admin<T> {
         P::read_from_bytes(&bytes).map_err(|_| Error::Protocol("a log page of another size".into()))
     }
 
-    /// All namespaces, ascending.
+    /// All namespaces of blocks, ascending.
     ///
     /// # Errors
     /// What the drive reports.
     pub async fn namespaces(&self) -> Result<Vec<NamespaceId>, Error> {
+        self.namespaces_of(NVM_COMMAND_SET).await
+    }
+
+    /// All namespaces of a command set, ascending.
+    ///
+    /// # Errors
+    /// What the drive reports, such as Invalid Field for a command set that it does not have.
+    pub async fn namespaces_of(&self, command_set: u8) -> Result<Vec<NamespaceId>, Error> {
         let mut all: Vec<NamespaceId> = Vec::new();
         loop {
             let after = all.last().copied().unwrap_or(NamespaceId::new(0));
-            let page = identify(&self.transport, Cns::ActiveNamespaces, after).await?;
+            let cns = Cns::CommandSetActiveNamespaces;
+            let page = identify_in(&self.transport, cns, after, command_set).await?;
             let page = NamespaceList::read_from_bytes(&page)
                 .map_err(|_| Error::Protocol("an identify page of another size".into()))?;
             let before = all.len();

@@ -219,6 +219,7 @@ mod tests {
                     "search",
                     "tasks",
                     "tx",
+                    "local memory",
                     "programs",
                     "streams",
                     "collectors",

@@ -11,6 +11,8 @@ use device::Device;
 use device::memory::Dumped;
 use media::nand::Nand;
 use nvme::command::LogPageId;
+use nvme::identify::{COMPUTE_COMMAND_SET, MEMORY_COMMAND_SET};
+use nvme::{CommandSet, Status};
 use serde::de::DeserializeOwned;
 use sim::{Simulation, Span, Time};
 
@@ -22,6 +24,23 @@ use crate::error::Error;
 use crate::host_end::{Host, Informant, Kept, NAMESPACE};
 use crate::inventory::Media;
 use crate::statistics::Statistics;
+
+/// Asks which namespaces are of other command sets than NVM.
+async fn learn_command_sets(host: &Host, far: &Far) -> Result<(), host::Error> {
+    let others = [
+        (MEMORY_COMMAND_SET, CommandSet::Memory),
+        (COMPUTE_COMMAND_SET, CommandSet::Compute),
+    ];
+    for (number, set) in others {
+        match host.admin().namespaces_of(number).await {
+            Ok(namespaces) => namespaces.iter().for_each(|id| far.learn(*id, set)),
+            // It does not have the command set.
+            Err(host::Error::Status(error)) if error.status.is(Status::INVALID_FIELD) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
 
 impl Drive {
     /// Connects to a drive elsewhere. `watch` looks on from the first command on, as at [`Drive::open_watched`].
@@ -38,11 +57,13 @@ impl Drive {
         let far = Far::new(&sim, fabric, driver.port(), driver.admin_queues())?;
         driver.connect(Controller::Far(far.clone()));
         let informant = Informant::far(far.limits());
+        let known = far.clone();
         let task = simulation.handle().spawn(async move {
             let admin = host::admin::Admin::new(Queue::of_admin(driver.clone()));
             let text = admin.text(LogPageId::CONFIGURATION).await?;
             let config = Config::from_complete_toml(&text)?;
             let host = Host::of(&sim, &config, informant, driver, true).await?;
+            learn_command_sets(&host, &known).await?;
             let clock = host.admin().drive(NAMESPACE).await?.clock_ps.get();
             Ok::<_, Error>((config, host, Time::from_ps(clock)))
         });

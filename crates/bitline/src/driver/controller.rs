@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use device::frontend;
-use nvme::QueueId;
+use nvme::{CommandSet, NamespaceId, QueueId};
 
 use super::far::Far;
 
@@ -33,6 +33,15 @@ impl Controller {
             Controller::Here(controller) => controller.ring_completion(queue, head),
             // It takes a completion for gone as it is told of: the driver copies it at once.
             Controller::Far(_) => {}
+        }
+    }
+
+    /// The command set of what is sent through a queue to a namespace.
+    #[inline]
+    pub(super) fn set_of(&self, queue: QueueId, namespace: NamespaceId) -> CommandSet {
+        match self {
+            Controller::Here(controller) => controller.set_of(queue, namespace),
+            Controller::Far(far) => far.set_of(queue, namespace),
         }
     }
 

@@ -10,8 +10,8 @@ use device::port::HostPort;
 use host::Error;
 use nvme::command::{CreateCompletionQueue, CreateSubmissionQueue, opcode};
 use nvme::{
-    AdminCommand, CommandId, CommandSet, CompletionEntry, Cursor, DataPointer, QueueId, Ring,
-    SegmentList, Status, SubmissionEntry, Transfers, is_of_memory_queues,
+    AdminCommand, CommandId, CommandSet, CompletionEntry, Cursor, DataPointer, NamespaceId,
+    QueueId, Ring, SegmentList, Status, SubmissionEntry, Transfers, is_of_memory_queues,
 };
 use sim::Sim;
 use zerocopy::IntoBytes;
@@ -30,6 +30,8 @@ pub(crate) struct Far {
     reason: RefCell<Option<Error>>,
     /// Commands sent.
     sent: Cell<u64>,
+    /// Namespaces of another command set than NVM.
+    others: RefCell<Vec<(NamespaceId, CommandSet)>>,
 }
 
 /// A submission and a completion queue of the same number.
@@ -83,6 +85,7 @@ impl Far {
             completions: RefCell::default(),
             reason: RefCell::default(),
             sent: Cell::new(0),
+            others: RefCell::default(),
         }))
     }
 
@@ -94,6 +97,21 @@ impl Far {
     /// How many I/O queues the controller gives, and the most entries of one.
     pub(crate) fn limits(&self) -> (u16, u32) {
         self.fabric.borrow().limits()
+    }
+
+    /// Says of what command set a namespace is, if not NVM.
+    pub(crate) fn learn(&self, namespace: NamespaceId, set: CommandSet) {
+        self.others.borrow_mut().push((namespace, set));
+    }
+
+    /// The command set of what is sent through a queue to a namespace.
+    pub(super) fn set_of(&self, queue: QueueId, namespace: NamespaceId) -> CommandSet {
+        if queue.get() == 0 {
+            return CommandSet::Admin;
+        }
+        let others = self.others.borrow();
+        let known = others.iter().find(|(other, _)| *other == namespace);
+        known.map_or(CommandSet::Nvm, |(_, set)| *set)
     }
 
     /// Commands sent so far.

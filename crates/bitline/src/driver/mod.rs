@@ -18,7 +18,8 @@ use device::port::HostPort;
 use host::{Error, Memory};
 use nvme::command::{Abort, CreateCompletionQueue, CreateSubmissionQueue, opcode};
 use nvme::{
-    AdminCommand, CommandId, CompletionEntry, HostMemory, QueueId, QueuePriority, SubmissionEntry,
+    AdminCommand, CommandId, CommandSet, CompletionEntry, HostMemory, QueueId, QueuePriority,
+    SubmissionEntry,
 };
 use sim::{Sim, Time};
 use zerocopy::{FromZeros, IntoBytes};
@@ -238,12 +239,13 @@ impl Driver {
         })?;
         // Given back with the identifier, when the completion is consumed.
         room.keep();
+        let set = controller.set_of(pair.id, entry.namespace());
         let mut claim = Claim {
             pair,
             memory: &self.memory,
             left: &self.left,
             has_data: entry.data_pointer != [0; 16],
-            is_run: entry.opcode == opcode::EXECUTE_PROGRAM && pair.id.get() > 0,
+            is_run: is_run(set, entry.opcode),
             id: Some(id),
         };
         let begin = self.sim.now();
@@ -251,7 +253,7 @@ impl Driver {
         let mut entry = *entry;
         entry.command_id.set(id);
         let priority = self.priority.get();
-        if priority > 0 && pair.id.get() > 0 && entry.given_priority() == 0 {
+        if priority > 0 && set == CommandSet::Nvm && entry.given_priority() == 0 {
             entry.give_priority(priority);
         }
         let address =
@@ -275,6 +277,7 @@ impl Driver {
         if self.sim.trace().enabled() {
             let traced = Traced {
                 queue: pair.id,
+                set,
                 entry: &entry,
                 completion: &arrival.entry,
                 trace,
@@ -362,5 +365,14 @@ impl Driver {
         if let (Ok(controller), true) = (self.controller(), is_newest) {
             controller.ring_completion(pair.id, arrival.head);
         }
+    }
+}
+
+/// Whether a command runs a program, and is to be aborted if nobody awaits it any more.
+fn is_run(set: CommandSet, opcode: u8) -> bool {
+    match set {
+        CommandSet::Nvm => opcode == opcode::EXECUTE_PROGRAM,
+        CommandSet::Compute => opcode == opcode::EXECUTE_OVER_MEMORY,
+        CommandSet::Admin | CommandSet::Memory => false,
     }
 }

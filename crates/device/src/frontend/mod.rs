@@ -7,6 +7,7 @@ mod admin;
 mod answer;
 mod config;
 mod dispatch;
+mod local;
 mod namespace;
 mod note;
 mod transport;
@@ -26,6 +27,7 @@ use crate::bits::Bits;
 use crate::cache::Cache;
 use crate::cores::Cores;
 use crate::ftl::{Ftl, MappingUnit};
+use crate::local_memory::LocalMemory;
 use crate::memory::Buffers;
 use crate::part::Part;
 use crate::port::{Fetch, HostPort, HostTransfer};
@@ -37,6 +39,7 @@ use admin::{Events, Features, Health, Sanitizing, Told};
 pub use admin::{HealthConfig, Teller};
 pub use config::{EntryFetch, FrontendConfig, FrontendConfigError};
 use dispatch::{CachedReads, DirectReads, Executing, Marks};
+use local::Local;
 use namespace::Namespaces;
 pub use namespace::{NAMESPACES_MAX, NamespaceConfig, NamespaceError};
 pub use transport::Arbitration;
@@ -122,6 +125,8 @@ pub struct Controller {
     programs: Rc<Programs>,
     streams: Rc<Streams>,
     collectors: Rc<Collectors>,
+    /// The memory and the compute namespace, if there are any.
+    local: Option<Local>,
 }
 
 /// What commands are handed to.
@@ -134,6 +139,8 @@ pub struct Jobs {
     pub search: Rc<Search>,
     /// Programs and their runs.
     pub programs: Rc<Programs>,
+    /// Memory that programs and the host share.
+    pub local_memory: Rc<LocalMemory>,
     /// Streams.
     pub streams: Rc<Streams>,
     /// Collections.
@@ -160,15 +167,18 @@ impl Controller {
             bits,
             search,
             programs,
+            local_memory,
             streams,
             collectors,
         } = jobs;
         let unit = ftl.unit();
-        let features = Features::new(config, cache.is_volatile());
+        let has_memory = local_memory.bytes() > 0;
+        let features = Features::new(config, cache.is_volatile(), has_memory);
         let queues = admin_queues(config, &features, admin)?;
         let logical_pages = ftl.logical_pages();
         let namespaces =
             Namespaces::new(&config.namespaces, config.block_bytes, logical_pages, unit);
+        let local = Local::behind(namespaces.len(), local_memory);
         let controller = Rc::new(Controller {
             sim: sim.clone(),
             config: config.clone(),
@@ -213,6 +223,7 @@ impl Controller {
             programs,
             streams,
             collectors,
+            local,
         });
         controller.watch_collectors();
         controller.take_pages_read();
@@ -271,7 +282,8 @@ impl Controller {
 
     /// How many namespaces there are.
     pub fn namespace_count(&self) -> usize {
-        self.namespaces.len()
+        let local = self.local.as_ref().map_or(0, |local| local.all().len());
+        self.namespaces.len() + local
     }
 
     #[inline]

@@ -59,8 +59,11 @@ const FORMAT_SUPPORTED: u16 = 1 << 1;
 /// LPA bits 1 and 2: the page of commands and effects; offsets and long lengths. Bit 5: the page of
 /// supported pages.
 const LOG_ATTRIBUTES: u8 = 1 << 1 | 1 << 2 | 1 << 5;
-/// Bit 0 of the copy descriptor formats: format 0.
+/// Bits of the copy descriptor formats: format 0, and format 4, bytes of memory.
 const COPY_FORMAT_0: u16 = 1;
+const COPY_FORMAT_4: u16 = 1 << 4;
+/// CRCAP: reachability is reported, and the groups of namespaces do not change.
+const REACHABILITY_TOLD: u8 = 0b11;
 
 /// The Identify Controller page. Fields this drive has no use for are reserved here and zero.
 #[derive(
@@ -105,7 +108,9 @@ pub struct IdentifyController {
     pub unit_guid: [u8; 16],
     /// CRDT1 to CRDT3: command retry delays, 100 milliseconds.
     pub retry_delays: [U16; 3],
-    reserved_134: [u8; 122],
+    /// CRCAP: bit 0 if reachability is reported, bit 1 if its groups do not change.
+    pub reachability: u8,
+    reserved_135: [u8; 121],
     /// OACS: optional admin commands.
     pub optional_admin_commands: U16,
     /// ACL: aborts that may be outstanding, less one.
@@ -293,6 +298,8 @@ pub struct ControllerDescription {
     pub sanitize: u32,
     /// Maximum power, milliwatts.
     pub max_power_mw: u32,
+    /// There are memory and compute namespaces, which reach each other and those of blocks.
+    pub has_memory: bool,
 }
 
 impl IdentifyController {
@@ -315,6 +322,10 @@ impl IdentifyController {
             .set(description.critical_temperature);
         page.sanitize.set(description.sanitize);
         page.copy_formats.set(COPY_FORMAT_0);
+        if description.has_memory {
+            page.copy_formats.set(COPY_FORMAT_0 | COPY_FORMAT_4);
+            page.reachability = REACHABILITY_TOLD;
+        }
         page.controller_id.set(description.controller.get());
         page.version.set(VERSION_2_1);
         page.controller_type = controller_type::IO;
@@ -418,6 +429,7 @@ mod tests {
             critical_temperature: 353,
             sanitize: sanitize_capability::BLOCK_ERASE,
             max_power_mw: 8_500,
+            has_memory: false,
         })
         .as_bytes()
         .to_vec()

@@ -5,6 +5,8 @@ mod effects;
 mod error;
 mod firmware;
 mod health;
+mod program;
+mod reachability;
 mod sanitize;
 
 pub use drive::{DriveLog, TextLog};
@@ -12,4 +14,6 @@ pub use effects::{CommandEffects, SupportedLogs};
 pub use error::ErrorEntry;
 pub use firmware::FirmwareSlots;
 pub use health::{HealthLog, critical_warning};
+pub use program::{ProgramDescriptor, ProgramType, RangeSetRecord};
+pub use reachability::{ReachabilityAssociation, ReachabilityGroup};
 pub use sanitize::{SanitizeLog, sanitize_state};

@@ -5,8 +5,8 @@ use std::rc::Rc;
 use nvme::collector::CollectorList;
 use nvme::command::{GetLogPage, LogPageId};
 use nvme::identify::NamespaceList;
-use nvme::log::{CommandEffects, ErrorEntry, FirmwareSlots, SupportedLogs};
-use nvme::{BROADCAST_NAMESPACE, NamespaceId, Status};
+use nvme::log::{CommandEffects, ErrorEntry, FirmwareSlots, ProgramDescriptor, SupportedLogs};
+use nvme::{BROADCAST_NAMESPACE, CommandSet, NamespaceId, Status};
 use zerocopy::IntoBytes;
 
 use super::health::ERROR_ENTRIES;
@@ -14,7 +14,8 @@ use crate::frontend::answer::Answer;
 use crate::frontend::{Controller, FIRMWARE_REVISION};
 use crate::tenants;
 
-const PAGES: [LogPageId; 11] = [
+/// Pages of a drive without memory and compute namespace.
+const PAGES: [LogPageId; 13] = [
     LogPageId::SUPPORTED,
     LogPageId::ERROR,
     LogPageId::HEALTH,
@@ -23,9 +24,18 @@ const PAGES: [LogPageId; 11] = [
     LogPageId::COMMANDS_SUPPORTED,
     LogPageId::SANITIZE_STATUS,
     LogPageId::PROGRAM_LIST,
+    LogPageId::PROGRAM_TYPES,
+    LogPageId::PROGRAM_DETAILS,
     LogPageId::COLLECTORS,
     LogPageId::DRIVE,
     LogPageId::HOLDING,
+];
+
+/// Further pages of one that has them.
+const LOCAL_PAGES: [LogPageId; 3] = [
+    LogPageId::REACHABILITY_GROUPS,
+    LogPageId::REACHABILITY_ASSOCIATIONS,
+    LogPageId::MEMORY_RANGE_SETS,
 ];
 
 impl Controller {
@@ -65,10 +75,7 @@ impl Controller {
 
     fn log_page(&self, get: &GetLogPage) -> Result<Vec<u8>, Status> {
         let page = match get.page {
-            LogPageId::SUPPORTED => {
-                let all = [PAGES.to_vec(), self.told.pages()].concat();
-                SupportedLogs::new(&all).as_bytes().to_vec()
-            }
+            LogPageId::SUPPORTED => self.supported_logs().as_bytes().to_vec(),
             LogPageId::ERROR => {
                 let mut entries = self.health.errors();
                 entries.resize(usize::from(ERROR_ENTRIES), ErrorEntry::NONE);
@@ -88,9 +95,20 @@ impl Controller {
                 let list = NamespaceList::new(changed.iter().copied(), NamespaceId::new(0));
                 list.as_bytes().to_vec()
             }
-            LogPageId::COMMANDS_SUPPORTED => CommandEffects::of_table().as_bytes().to_vec(),
+            LogPageId::COMMANDS_SUPPORTED => {
+                let set = self.command_set(get.command_set)?;
+                CommandEffects::of_table(set).as_bytes().to_vec()
+            }
             LogPageId::SANITIZE_STATUS => self.sanitize.log().as_bytes().to_vec(),
-            LogPageId::PROGRAM_LIST => self.program_log(get)?,
+            LogPageId::PROGRAM_LIST => {
+                let namespace = self.programs_of(get.namespace)?;
+                ProgramDescriptor::encode_list(&self.programs.descriptors(namespace))
+            }
+            LogPageId::PROGRAM_TYPES => self.program_types_log(get)?,
+            LogPageId::MEMORY_RANGE_SETS => self.range_sets_log(get)?,
+            LogPageId::REACHABILITY_GROUPS => self.groups_log(get)?,
+            LogPageId::REACHABILITY_ASSOCIATIONS => self.associations_log(get)?,
+            LogPageId::PROGRAM_DETAILS => self.program_log(get)?,
             LogPageId::COLLECTORS => {
                 let namespace = self.namespaces.get(get.namespace)?;
                 let records = self.collectors.list(namespace.id);
@@ -103,5 +121,26 @@ impl Controller {
             }
         };
         Ok(page)
+    }
+
+    fn supported_logs(&self) -> SupportedLogs {
+        let mut pages = PAGES.to_vec();
+        if self.local.is_some() {
+            pages.extend(LOCAL_PAGES);
+        }
+        pages.extend(self.told.pages());
+        SupportedLogs::new(&pages)
+    }
+
+    /// The I/O command set of an identifier.
+    ///
+    /// # Errors
+    /// Invalid Field for one that the drive does not have.
+    pub(super) fn command_set(&self, csi: u8) -> Result<CommandSet, Status> {
+        let found = CommandSet::ALL
+            .into_iter()
+            .find(|set| set.csi() == Some(csi));
+        let found = found.filter(|set| *set == CommandSet::Nvm || self.local.is_some());
+        found.ok_or(Status::INVALID_FIELD)
     }
 }

@@ -7,6 +7,7 @@ mod feature;
 mod format;
 mod health;
 mod identify;
+mod local;
 mod log;
 mod program;
 mod sanitize;
@@ -56,6 +57,7 @@ impl Controller {
             AdminCommand::Sanitize(sanitize) => self.start_sanitize(sanitize).await,
             AdminCommand::LoadProgram(load) => self.load_program(load).await,
             AdminCommand::ProgramActivation(activation) => self.activate_program(activation).await,
+            AdminCommand::MemoryRangeSets(sets) => self.manage_range_sets(sets).await,
             AdminCommand::AsyncEventRequest => unreachable!("held back before it gets here"),
         };
         outcome.unwrap_or_else(Answer::from)

@@ -124,6 +124,7 @@ fn log(association: &mut Association, offset: u64, bytes: usize) -> Result<Vec<u
         namespace: NamespaceId::new(0),
         specific: 0,
         specific_id: 0,
+        command_set: 0,
         retain_event: true,
         dwords: bytes as u64 / 4,
         offset,

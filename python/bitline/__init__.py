@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from bitline.groups import Group, Groups
     from bitline.media import DriveAge, Inventory, Media, Preconditioned, VectorSpace
     from bitline.memory import Memory
-    from bitline.opening import open, presets  # noqa: A004 (bitline.open, as gzip.open)
+    from bitline.opening import connect, open, presets  # noqa: A004 (bitline.open, as gzip.open)
     from bitline.pending import Pending
     from bitline.platforms import PLATFORMS, Platform
     from bitline.report import (
@@ -82,7 +82,7 @@ _HOMES = {
     "groups": "Group Groups",
     "media": "DriveAge Inventory Media Preconditioned VectorSpace",
     "memory": "Memory",
-    "opening": "open presets",
+    "opening": "connect open presets",
     "pending": "Pending",
     "platforms": "PLATFORMS Platform",
     "report": "FlowReport Interval Latency QueriesReport Report ReportWarning Series TraceReport "
@@ -176,6 +176,7 @@ __all__ = [
     "__version__",
     "advise",
     "cells",
+    "connect",
     "nand",
     "nor",
     "open",

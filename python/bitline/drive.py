@@ -140,8 +140,13 @@ class Drive:
         return self._config.to_toml()
 
     @property
+    def address(self) -> str | None:
+        """Where it is, of a drive that `bitline.connect` gave: `nvme+tcp://HOST:PORT/NQN`."""
+        return self._native.remote_name()
+
+    @property
     def now(self) -> Duration:
-        """The drive's clock: simulated time since it was opened."""
+        """The drive's clock: simulated time since it was opened; of a drive elsewhere, since it was there."""
         return Duration(self._native.now_ps())
 
     def wait(self, time: Duration) -> None:

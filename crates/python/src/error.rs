@@ -11,7 +11,7 @@ use bitline::{
     Error, ErrorKind, HostError, MediaError as OpenError, NandError, PlaceError, Status,
     StatusError, StatusType, StorageError, TaskError, Watch,
 };
-use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
+use pyo3::exceptions::{PyConnectionError, PyKeyboardInterrupt, PyOSError};
 use pyo3::{PyErr, Python};
 
 pyo3::import_exception!(bitline.errors, ConfigError);
@@ -78,6 +78,7 @@ pub(crate) fn to_python(error: impl Into<Error>) -> PyErr {
         error => match error.kind() {
             ErrorKind::Config => ConfigError::new_err(message),
             ErrorKind::Image => ImageError::new_err(message),
+            ErrorKind::Connection => PyConnectionError::new_err(message),
             ErrorKind::NotFound => NotFoundError::new_err((message, None::<(u32, u32)>)),
             ErrorKind::Usage | ErrorKind::Module | ErrorKind::Power => UsageError::new_err(message),
             _ => InternalError::new_err(message),

@@ -200,6 +200,7 @@ fn serve(
     // Who started it waits for this.
     let _ = opened.send(());
     run::until_closed(&mut drive, &served, orders, closing)?;
+    served.forget_kept();
     drop(served);
     drive.close().map_err(|unclosed| unclosed.error)?;
     Ok(())

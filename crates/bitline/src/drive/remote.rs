@@ -56,12 +56,13 @@ impl Drive {
         let driver = Driver::new(&sim, &priority)?;
         let far = Far::new(&sim, fabric, driver.port(), driver.admin_queues())?;
         driver.connect(Controller::Far(far.clone()));
+        let informant = Informant::far(far.limits());
         let known = far.clone();
         let task = simulation.handle().spawn(async move {
             let admin = host::admin::Admin::new(Queue::of_admin(driver.clone()));
             let text = admin.text(LogPageId::CONFIGURATION).await?;
             let config = Config::from_complete_toml(&text)?;
-            let host = Host::of(&sim, &config, Informant::far(), driver, true).await?;
+            let host = Host::of(&sim, &config, informant, driver, true).await?;
             learn_command_sets(&host, &known).await?;
             let clock = host.admin().drive(NAMESPACE).await?.clock_ps.get();
             Ok::<_, Error>((config, host, Time::from_ps(clock)))

@@ -10,6 +10,9 @@ pub trait Fabric {
     /// The drive it leads to, as messages call it.
     fn name(&self) -> &str;
 
+    /// How many I/O queues the controller gives, and the most entries of one.
+    fn limits(&self) -> (u16, u32);
+
     /// Opens an I/O queue of so many entries (Fabrics Connect).
     ///
     /// # Errors

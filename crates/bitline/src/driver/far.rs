@@ -94,6 +94,11 @@ impl Far {
         self.fabric.borrow().name().to_owned()
     }
 
+    /// How many I/O queues the controller gives, and the most entries of one.
+    pub(crate) fn limits(&self) -> (u16, u32) {
+        self.fabric.borrow().limits()
+    }
+
     /// Says of what command set a namespace is, if not NVM.
     pub(crate) fn learn(&self, namespace: NamespaceId, set: CommandSet) {
         self.others.borrow_mut().push((namespace, set));

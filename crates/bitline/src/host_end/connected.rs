@@ -48,12 +48,8 @@ impl Host {
         let classes = host_config.queue_priorities.iter();
         let priorities: Vec<QueuePriority> =
             classes.map(|class| QueuePriority::from(*class)).collect();
-        let created = driver.create_pairs(
-            host_config.queue_pairs,
-            host_config.queue_entries,
-            &priorities,
-        );
-        created.await?;
+        let (pairs, entries) = informant.queues(host_config);
+        driver.create_pairs(pairs, entries, &priorities).await?;
         let queue = Queue::new(driver.clone(), 0)?;
         let stores_data = config.data.storage != StorageKind::None;
         let block = BlockDevice::open(queue, NAMESPACE).await?;

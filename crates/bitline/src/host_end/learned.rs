@@ -15,7 +15,7 @@ use nvme::log::DriveLog;
 use sim::Ledger;
 
 use super::NAMESPACE;
-use crate::config::Config;
+use crate::config::{Config, HostConfig};
 use crate::driver::Queue;
 use crate::logical_pages::LogicalPages;
 use crate::platforms::Outlooks;
@@ -27,6 +27,8 @@ pub(crate) struct Informant {
     controller: Option<Rc<Controller>>,
     /// What estimates evaluations inside the drive, likewise.
     bits: Option<Rc<Bits>>,
+    /// I/O queues that there may be, and entries of one, if fewer than the configuration says.
+    limits: (u16, u32),
     /// Where the host books what it spends.
     pub(super) ledger: Rc<Ledger>,
 }
@@ -48,17 +50,26 @@ impl Informant {
         Informant {
             controller: Some(device.controller.clone()),
             bits: Some(device.bits.clone()),
+            limits: (u16::MAX, u32::MAX),
             ledger: device.ledger.clone(),
         }
     }
 
-    /// A drive elsewhere. What the host spends is on an account of its own.
-    pub(crate) fn far() -> Informant {
+    /// A drive elsewhere, which gives so many I/O queues of so many entries. What the host spends is on an account of its own.
+    pub(crate) fn far(limits: (u16, u32)) -> Informant {
         Informant {
             controller: None,
             bits: None,
+            limits,
             ledger: Rc::default(),
         }
+    }
+
+    /// I/O queues that a host makes, and entries of each.
+    pub(super) fn queues(&self, config: &HostConfig) -> (u16, u32) {
+        let (queues, entries) = self.limits;
+        let queues = queues.max(1).min(config.queue_pairs);
+        (queues, entries.max(2).min(config.queue_entries))
     }
 
     /// What is known before an evaluation of what it will take.

@@ -120,13 +120,20 @@ fn vendor_commands_pass() {
     let mut host = Host::connect(server.addresses()[0], SUBSYSTEM_NQN, Digests::of(3));
     let report = host.io.command(entry(opcode::REGION_REPORT, 1), &[], 4096);
     assert!(report.status().is_success(), "{}", report.status());
-    assert_eq!(DataTransfer::of_opcode(opcode::REGION_REPORT), DataTransfer::ControllerToHost);
+    assert_eq!(
+        DataTransfer::of_opcode(opcode::REGION_REPORT),
+        DataTransfer::ControllerToHost
+    );
     // An expression that is none: the drive has read it and says so.
     let mut sense = entry(opcode::FC_READ, 1);
     sense.cdw10.set(16);
     sense.cdw12.set(4096 * 8);
     let refused = host.io.command(sense, &[0xFF; 16], 4096);
-    assert!(refused.status().is(Status::INVALID_EXPRESSION), "{}", refused.status());
+    assert!(
+        refused.status().is(Status::INVALID_EXPRESSION),
+        "{}",
+        refused.status()
+    );
     let mut create = entry(opcode::CREATE_COMPLETION_QUEUE, 0);
     create.cdw10.set(0x0010_0001);
     let refused = host.admin.command(create, &[], 0);

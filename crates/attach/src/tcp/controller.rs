@@ -144,7 +144,9 @@ impl Controller {
             Property::Version => Some(VERSION.into()),
             Property::Configuration => Some(self.configuration.into()),
             Property::Status => Some(self.state.into()),
-            Property::ReadyTimeouts => Some(u64::from(READY_TIMEOUT) << 16 | u64::from(READY_TIMEOUT)),
+            Property::ReadyTimeouts => {
+                Some(u64::from(READY_TIMEOUT) << 16 | u64::from(READY_TIMEOUT))
+            }
             // Not supported: CAP.NSSRS is 0.
             Property::SubsystemReset => None,
         }
@@ -277,7 +279,15 @@ mod tests {
             id: [1; 16],
         };
         let keep_alive = Duration::from_secs(5);
-        Controller::new(1, ControllerKind::Io, host, 0, 128, keep_alive, Duration::ZERO)
+        Controller::new(
+            1,
+            ControllerKind::Io,
+            host,
+            0,
+            128,
+            keep_alive,
+            Duration::ZERO,
+        )
     }
 
     #[test]

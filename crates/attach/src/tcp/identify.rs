@@ -1,9 +1,7 @@
 //! What a controller says of itself: the drive's own page, with what is different over a network; all of it, for discovery.
 
-use nvme::fabrics::{
-    CAPSULE_COMMAND_BYTES, DISCOVERY_NQN, nqn_field, pdu::IN_CAPSULE_BYTES,
-};
 use nvme::CompletionEntry;
+use nvme::fabrics::{CAPSULE_COMMAND_BYTES, DISCOVERY_NQN, nqn_field, pdu::IN_CAPSULE_BYTES};
 use nvme::identify::{
     Cns, IDENTIFY_BYTES, IdentifyController, IdentifyNamespace, NamespaceDescriptor,
     namespace_descriptors,
@@ -45,7 +43,10 @@ impl Described {
     pub(super) fn new(options: &ServerOptions, has_image: bool) -> Described {
         let made = || {
             let digest = Sha256::digest(options.subsystem_nqn.as_bytes());
-            let hex: String = digest[..8].iter().map(|byte| format!("{byte:02X}")).collect();
+            let hex: String = digest[..8]
+                .iter()
+                .map(|byte| format!("{byte:02X}"))
+                .collect();
             format!("BL{hex}")
         };
         Described {

@@ -69,6 +69,8 @@ impl Mailbox {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Told>> {
         // Whoever holds it does nothing that panics.
-        self.told.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.told
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }

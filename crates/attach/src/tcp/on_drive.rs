@@ -98,7 +98,8 @@ impl OnDrive {
             }
             return;
         }
-        self.served.spawn(async move { own.carry_out(command).await });
+        self.served
+            .spawn(async move { own.carry_out(command).await });
     }
 
     async fn carry_out(&self, command: Box<DriveCommand>) {
@@ -129,7 +130,12 @@ impl OnDrive {
             true => transfers.to_host,
             false => length,
         };
-        place(&mut entry, &lent, &command_layout(&transfers, length), is_admin);
+        place(
+            &mut entry,
+            &lent,
+            &command_layout(&transfers, length),
+            is_admin,
+        );
         let completion = match is_admin {
             true => queue.admin(&entry).await,
             false => queue.io(&entry).await,
@@ -153,8 +159,10 @@ impl OnDrive {
 
     /// Whether an acknowledgement of it says that data is durable, which an image is only after a flush.
     fn has_to_be_durable(&self, entry: &SubmissionEntry) -> bool {
-        let writes_through = matches!(entry.opcode, opcode::WRITE | opcode::WRITE_ZEROES | opcode::COPY)
-            && entry.cdw12.get() & FORCE_UNIT_ACCESS != 0;
+        let writes_through = matches!(
+            entry.opcode,
+            opcode::WRITE | opcode::WRITE_ZEROES | opcode::COPY
+        ) && entry.cdw12.get() & FORCE_UNIT_ACCESS != 0;
         self.durable.has_image() && (entry.opcode == opcode::FLUSH || writes_through)
     }
 
@@ -226,7 +234,11 @@ fn place(entry: &mut SubmissionEntry, lent: &Lent, layout: &Layout, is_admin: bo
     let address = lent.address.unwrap_or(0);
     DataPointer::Sgl {
         address: address + layout.data_at,
-        length: if lent.address.is_some() { layout.data_bytes } else { 0 },
+        length: if lent.address.is_some() {
+            layout.data_bytes
+        } else {
+            0
+        },
     }
     .encode_into(entry);
     // A Simple Lookup has its mask there.
@@ -282,4 +294,3 @@ impl Drop for Promise {
         }
     }
 }
-

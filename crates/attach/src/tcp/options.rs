@@ -117,12 +117,11 @@ impl ServerOptions {
             let right = right.to_owned();
             Err(ServerError::Option { key, value, right })
         };
-        let is_within = |key, value: u64, least: u64, most: u64| match (least..=most)
-            .contains(&value)
-        {
-            true => Ok(()),
-            false => wrong(key, value.to_string(), &format!("from {least} to {most}")),
-        };
+        let is_within =
+            |key, value: u64, least: u64, most: u64| match (least..=most).contains(&value) {
+                true => Ok(()),
+                false => wrong(key, value.to_string(), &format!("from {least} to {most}")),
+            };
         if self.listen.is_empty() {
             return wrong("listen", "[]".into(), "at least one place to listen at");
         }
@@ -147,8 +146,18 @@ impl ServerOptions {
         is_within("io_queues", self.io_queues.into(), 1, 1024)?;
         is_within("queue_entries", self.queue_entries.into(), 2, 4096)?;
         is_within("transfer_exponent", self.transfer_exponent.into(), 1, 14)?;
-        is_within("buffered_bytes_max", self.buffered_bytes_max, 1 << 20, u64::MAX)?;
-        is_within("connection_bytes_max", self.connection_bytes_max, 1 << 17, u64::MAX)
+        is_within(
+            "buffered_bytes_max",
+            self.buffered_bytes_max,
+            1 << 20,
+            u64::MAX,
+        )?;
+        is_within(
+            "connection_bytes_max",
+            self.connection_bytes_max,
+            1 << 17,
+            u64::MAX,
+        )
     }
 }
 

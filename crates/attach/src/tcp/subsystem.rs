@@ -201,8 +201,7 @@ impl Subsystem {
             (_, ms) => Duration::from_millis(ms.into()),
         };
         let id = self.free_id();
-        let controller =
-            Controller::new(id, kind, host, key, self.queue_entries, keep_alive, now);
+        let controller = Controller::new(id, kind, host, key, self.queue_entries, keep_alive, now);
         self.controllers.insert(id, controller);
         Ok(id)
     }

@@ -93,7 +93,10 @@ impl Connection {
         let mut bytes = [0; 128];
         self.socket.read_exact(&mut bytes).expect("an ICResp");
         let response = InitializeResponse::read_from_bytes(&bytes).expect("128 bytes");
-        assert_eq!(response.header.pdu_type(), Some(PduType::InitializeResponse));
+        assert_eq!(
+            response.header.pdu_type(),
+            Some(PduType::InitializeResponse)
+        );
         self.digests = Digests::of(response.digests);
         self.max_data = response.max_data.get();
         self
@@ -167,12 +170,7 @@ impl Connection {
 
     /// Sends a capsule.
     pub fn send_command(&mut self, command: &SubmissionEntry, data: &[u8]) {
-        let header = CommonHeader::with_data(
-            PduType::Command,
-            self.digests,
-            data.len() as u32,
-            4,
-        );
+        let header = CommonHeader::with_data(PduType::Command, self.digests, data.len() as u32, 4);
         let capsule = CapsuleCommand {
             header,
             entry: *command,
@@ -235,9 +233,8 @@ impl Connection {
             assert_eq!(told, pdu::digest(&header[..length]), "the header's digest");
         }
         if data_bytes > 0 && !kind.is_without_digests() {
-            let padding = usize::from(common.data_offset)
-                - length
-                - digests.header_bytes() as usize;
+            let padding =
+                usize::from(common.data_offset) - length - digests.header_bytes() as usize;
             self.socket.read_exact(&mut [0; 128][..padding]).ok()?;
         }
         let mut data = vec![0; data_bytes as usize];

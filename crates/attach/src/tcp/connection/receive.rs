@@ -27,12 +27,20 @@ pub(super) enum Place {
 #[derive(Clone, Copy, Debug)]
 enum State {
     /// So many bytes of the header, its digest included, are there.
-    Header { have: usize },
+    Header {
+        have: usize,
+    },
     /// Between the header and the data.
-    Padding { left: u32 },
-    Data { left: u32 },
+    Padding {
+        left: u32,
+    },
+    Data {
+        left: u32,
+    },
     /// So many bytes of the data digest are there.
-    Digest { have: usize },
+    Digest {
+        have: usize,
+    },
 }
 
 /// What is known of the PDU that is coming.
@@ -114,7 +122,10 @@ impl Connection {
             return;
         };
         if self.digests.data
-            && let Some(data) = self.actives.get(slot).and_then(|active| active.data.as_ref())
+            && let Some(data) = self
+                .actives
+                .get(slot)
+                .and_then(|active| active.data.as_ref())
         {
             let data = &data[at as usize..at as usize + bytes];
             self.receiver.digest = pdu::digest_of(self.receiver.digest, data);

@@ -101,7 +101,11 @@ impl Loop {
         let connections = LISTENER_TOKENS + self.listeners.len();
         while !self.mailbox.is_closed() {
             let may_sleep = self.readable.is_empty() && self.mailbox.may_sleep();
-            let timeout = if may_sleep { LOOK_AROUND } else { Duration::ZERO };
+            let timeout = if may_sleep {
+                LOOK_AROUND
+            } else {
+                Duration::ZERO
+            };
             if let Err(error) = self.poll.poll(&mut events, Some(timeout))
                 && error.kind() != std::io::ErrorKind::Interrupted
             {
@@ -160,7 +164,10 @@ impl Loop {
         let Some(Some(socket)) = self.sockets.get_mut(key) else {
             return;
         };
-        let wants = self.target.connection(key).is_some_and(|one| one.wants_input() || one.is_ending());
+        let wants = self
+            .target
+            .connection(key)
+            .is_some_and(|one| one.wants_input() || one.is_ending());
         if socket.can_read && wants && !socket.is_listed {
             socket.is_listed = true;
             self.readable.push(key);

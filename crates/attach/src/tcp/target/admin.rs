@@ -1,6 +1,8 @@
 //! Commands of admin queues: those of an association are answered here, the others are the drive's.
 
-use nvme::command::{FeatureId, FeatureSelect, GetFeatures, GetLogPage, LogPageId, SetFeatures, opcode};
+use nvme::command::{
+    FeatureId, FeatureSelect, GetFeatures, GetLogPage, LogPageId, SetFeatures, opcode,
+};
 use nvme::fabrics::{DISCOVERY_LOG, KEEP_ALIVE_OPCODE, Sgl};
 use nvme::identify::{Cns, ControllerList, NamespaceList};
 use nvme::{AdminCommand, ControllerId, DataPointer, NamespaceId, Status, SubmissionEntry};
@@ -214,7 +216,10 @@ impl Target {
             return false;
         };
         let epoch = client.connection.epoch();
-        let progress = client.connection.active(slot).map(|active: &Active| active.progress);
+        let progress = client
+            .connection
+            .active(slot)
+            .map(|active: &Active| active.progress);
         match progress {
             Some(Progress::Held) => {
                 if let Some(controller) = self.controller_of(key) {

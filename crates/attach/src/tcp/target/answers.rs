@@ -33,7 +33,8 @@ impl Target {
         let client = self.clients.get_mut(key);
         let client = client.filter(|client| client.connection.epoch() == done.ticket.epoch);
         let Some(client) = client else {
-            self.pool.give_back(done.ticket.epoch, done.counted, done.data);
+            self.pool
+                .give_back(done.ticket.epoch, done.counted, done.data);
             return;
         };
         if done.data.is_none() && done.counted > 0 {

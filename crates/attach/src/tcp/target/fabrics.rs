@@ -1,6 +1,8 @@
 //! Fabrics commands (Base 6): Connect, properties, Disconnect.
 
-use nvme::fabrics::{ConnectCommand, ConnectData, PropertyGet, PropertySet, fabrics_status, fabrics_type};
+use nvme::fabrics::{
+    ConnectCommand, ConnectData, PropertyGet, PropertySet, fabrics_status, fabrics_type,
+};
 use nvme::{Status, SubmissionEntry};
 use zerocopy::FromBytes;
 
@@ -16,9 +18,9 @@ impl Target {
             (fabrics_type::CONNECT, Some(_)) | (_, None) => Status::COMMAND_SEQUENCE_ERROR.into(),
             (fabrics_type::PROPERTY_GET, Some(0)) => self.get_property(key, entry),
             (fabrics_type::PROPERTY_SET, Some(0)) => self.set_property(key, entry),
-            (fabrics_type::DISCONNECT, Some(0)) => {
-                fabrics_status::INVALID_QUEUE_TYPE.with_do_not_retry().into()
-            }
+            (fabrics_type::DISCONNECT, Some(0)) => fabrics_status::INVALID_QUEUE_TYPE
+                .with_do_not_retry()
+                .into(),
             (fabrics_type::DISCONNECT, Some(_)) => self.disconnect(key, slot, entry),
             _ => Status::INVALID_FIELD.with_do_not_retry().into(),
         }
@@ -87,7 +89,9 @@ impl Target {
     /// An I/O queue goes (Base 6.4): its connection ends when that is told.
     fn disconnect(&mut self, key: usize, slot: u16, entry: &SubmissionEntry) -> Outcome {
         if entry.cdw10.get() as u16 != 0 {
-            return fabrics_status::INCOMPATIBLE_FORMAT.with_do_not_retry().into();
+            return fabrics_status::INCOMPATIBLE_FORMAT
+                .with_do_not_retry()
+                .into();
         }
         self.answer(key, slot, Status::SUCCESS.into());
         if let Some(controller) = self.controller_of(key) {

@@ -157,7 +157,9 @@ impl Target {
 
     /// A connection.
     pub(super) fn connection(&mut self, key: usize) -> Option<&mut Connection> {
-        self.clients.get_mut(key).map(|client| &mut client.connection)
+        self.clients
+            .get_mut(key)
+            .map(|client| &mut client.connection)
     }
 
     /// Bytes have come over a connection.
@@ -294,7 +296,8 @@ impl Target {
         let since = |at: Duration| now.saturating_sub(at);
         let is_late = |client: &Client| {
             (client.controller.is_none() && since(client.opened_at) > CONNECT_WITHIN)
-                || (client.connection.waits_for_peer() && since(client.moved_at) > PEER_MOVES_WITHIN)
+                || (client.connection.waits_for_peer()
+                    && since(client.moved_at) > PEER_MOVES_WITHIN)
         };
         let lingers = |client: &Client| client.ended_at.is_some_and(|at| since(at) > LINGERS_FOR);
         let late = self.clients.iter().filter(|(_, client)| is_late(client));

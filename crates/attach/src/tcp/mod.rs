@@ -15,6 +15,8 @@ mod options;
 mod server;
 mod subsystem;
 mod target;
+#[cfg(test)]
+mod tests;
 
 pub use options::{Listen, NVME_TCP_PORT, SUBSYSTEM_NQN, ServerError, ServerOptions};
 pub use server::{Server, ServerSnapshot};

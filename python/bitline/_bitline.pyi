@@ -198,13 +198,13 @@ class Memory:
     def bytes(self) -> int:
         """How many bytes there are."""
 
-    def read(self, start: int, bytes: int) -> builtins.bytes:
+    def read(self, start: int, size: int) -> builtins.bytes:
         """Read bytes."""
 
     def write(self, start: int, data: builtins.bytes) -> None:
         """Write bytes."""
 
-    def copy(self, source: int, to: int, bytes: int) -> None:
+    def copy(self, source: int, to: int, size: int) -> None:
         """Copy bytes to another place."""
 
     def copy_from_blocks(self, lba: int, blocks: int, to: int) -> None:
@@ -222,7 +222,7 @@ class Memory:
     def create_ranges(self, ranges: list[tuple[int, int]]) -> int:
         """Make a set of ranges; its identifier."""
 
-    def delete_ranges(self, set: int) -> None:
+    def delete_ranges(self, ranges: int) -> None:
         """Remove a set of ranges."""
 
     def range_sets(self) -> list[tuple[int, list[tuple[int, int]]]]:
@@ -231,7 +231,7 @@ class Memory:
     def run(
         self,
         what: tuple[int, int] | builtins.bytes,
-        set: int | None,
+        of_set: int | None,
         ranges: list[tuple[int, int]],
         arguments: builtins.bytes,
         parameters: tuple[int, int],

@@ -1,5 +1,6 @@
-"""Memory of a drive that its programs and the host share: Subsystem Local Memory of the NVMe standard, and
-Computational Programs that run over ranges of it.
+"""Memory of a drive that its programs and the host share.
+
+It is Subsystem Local Memory of the NVMe standard; Computational Programs run over ranges of it.
 
 ```python
 drive.memory.write(0, bytes(range(64)))
@@ -90,7 +91,7 @@ class Memory:
         self._native.copy_to_blocks(_number("source", source), _number("lba", lba), _number("blocks", blocks))
 
     def copy_from_object(self, name: str, to: int) -> int:
-        """Copy an object of the volume to the memory, inside the drive, with the rest of its last logical block.
+        """Copy an object of the volume to the memory, inside the drive, with the rest of its last block.
 
         Returns:
             The object's length in bytes.
@@ -102,8 +103,9 @@ class Memory:
         return self._native.copy_from_object(name, _number("to", to))
 
     def copy_to_object(self, source: int, name: str) -> int:
-        """Copy the memory to an object of the volume, inside the drive. The object keeps its length; what is
-        behind it goes along, up to the end of its last logical block.
+        """Copy the memory to an object of the volume, inside the drive.
+
+        The object keeps its length; what is behind it goes along, up to the end of its last logical block.
 
         Returns:
             The object's length in bytes.
@@ -122,7 +124,7 @@ class Memory:
 
         Raises:
             UsageError: None, or more than a set has.
-            NvmeError: Invalid Memory Range Set, Overlapping Memory Ranges, Maximum Memory Range Sets Exceeded.
+            NvmeError: What the drive reports, such as Overlapping Memory Ranges, or too many sets.
         """
         return self._native.create_ranges(_ranges(ranges))
 
@@ -147,8 +149,10 @@ class Memory:
         *,
         parameters: tuple[int, int] = (0, 0),
     ) -> int:
-        """Run a task once over ranges of the memory, and wait for it. It sees them as files, in this order, and
-        may write all of them. It is no transaction: what it wrote stays, however it ends.
+        """Run a task once over ranges of the memory, and wait for it.
+
+        It sees them as files, in this order, and may write all of them. It is no transaction: what it wrote
+        stays, however it ends.
 
         Args:
             task: A WebAssembly module's file, its bytes, or a program that `Drive.tasks.load` gave.
@@ -162,7 +166,7 @@ class Memory:
         Raises:
             UsageError: A module that cannot run, with what is wrong with it; too many ranges.
             OSError: The module's file cannot be read.
-            NvmeError: Program Failed, with why; what else the drive reports, such as Invalid Memory Range Set.
+            NvmeError: Program Failed, with why; or what else the drive reports.
         """
         first, second = (whole_number("parameters", number, most=NUMBER_MAX) for number in parameters)
         if isinstance(ranges, int):

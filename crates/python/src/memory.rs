@@ -29,9 +29,9 @@ impl Memory {
     }
 
     /// Reads bytes.
-    fn read<'py>(&self, py: Python<'py>, start: u64, bytes: u64) -> PyResult<Bound<'py, PyBytes>> {
-        check_size(bytes)?;
-        let read = async move |host: Host| Ok(host.memory().await?.read(start, bytes).await?);
+    fn read<'py>(&self, py: Python<'py>, start: u64, size: u64) -> PyResult<Bound<'py, PyBytes>> {
+        check_size(size)?;
+        let read = async move |host: Host| Ok(host.memory().await?.read(start, size).await?);
         Ok(PyBytes::new(py, &self.run_call(read)?))
     }
 
@@ -41,8 +41,8 @@ impl Memory {
     }
 
     /// Copies bytes to another place.
-    fn copy(&self, source: u64, to: u64, bytes: u64) -> PyResult<()> {
-        self.run_call(async move |host| Ok(host.memory().await?.copy(source, to, bytes).await?))
+    fn copy(&self, source: u64, to: u64, size: u64) -> PyResult<()> {
+        self.run_call(async move |host| Ok(host.memory().await?.copy(source, to, size).await?))
     }
 
     /// Copies logical blocks to the memory.
@@ -74,8 +74,8 @@ impl Memory {
     }
 
     /// Removes a set of ranges.
-    fn delete_ranges(&self, set: u16) -> PyResult<()> {
-        self.run_call(async move |host| Ok(host.memory().await?.delete_ranges(set).await?))
+    fn delete_ranges(&self, ranges: u16) -> PyResult<()> {
+        self.run_call(async move |host| Ok(host.memory().await?.delete_ranges(ranges).await?))
     }
 
     /// The sets of ranges that there are.
@@ -95,14 +95,14 @@ impl Memory {
     fn run(
         &self,
         what: What,
-        set: Option<u16>,
+        of_set: Option<u16>,
         ranges: Ranges,
         arguments: PyBackedBytes,
         parameters: (u64, u64),
     ) -> PyResult<u64> {
         let these = || ranges.iter().map(|(start, end)| *start..*end).collect();
         let run = MemoryRun {
-            ranges: set.map_or_else(|| RunRanges::These(these()), RunRanges::Set),
+            ranges: of_set.map_or_else(|| RunRanges::These(these()), RunRanges::Set),
             arguments: arguments.to_vec(),
             parameters: [parameters.0, parameters.1],
         };

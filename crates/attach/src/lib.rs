@@ -1,6 +1,12 @@
 //! A drive for real hosts. The only crate with threads, sockets and the wall clock.
 //!
 //! `engine` keeps one drive on a thread of its own, whose simulated time it lets pass as fast as the wall clock, or as
-//! fast as it can; whoever serves a host hands it requests.
+//! fast as it can; whoever serves a host hands it requests. `fuse` has Linux see the drive as a file, `mount` puts a file system
+//! on that; `attachment` is all of it, from the image to the mount point.
 
+pub mod attachment;
 pub mod engine;
+pub mod fuse;
+pub mod mount;
+pub mod notes;
+pub mod unmount;

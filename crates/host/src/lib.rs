@@ -13,6 +13,7 @@ pub mod identify;
 pub mod search;
 pub mod streams;
 pub mod tasks;
+mod transfer;
 mod transport;
 pub mod volume;
 

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Instant;
 
+use bitline::inside::sim::resource::RangeLock;
 use bitline::inside::{Durable, InsideConfig, InsideDrive};
 use bitline::{Drive, Host, Sim, Time};
 
@@ -20,6 +21,7 @@ pub struct Served(Rc<Inner>);
 struct Inner {
     host: Host,
     durable: Durable,
+    writing: RangeLock,
     clock: Clock,
     began: Time,
     /// Flash pages that had been programmed by then, and their size.
@@ -44,6 +46,7 @@ impl Served {
         let began = host.sim().now();
         Ok(Served(Rc::new(Inner {
             durable: drive.durable()?,
+            writing: RangeLock::new(host.sim()),
             clock: Clock::new(pace, Instant::now(), began),
             began,
             programmed: drive.statistics()?.flash.page_programs,
@@ -68,6 +71,11 @@ impl Served {
     /// What makes durable what the drive has acknowledged.
     pub fn durable(&self) -> &Durable {
         &self.0.durable
+    }
+
+    /// Logical blocks that are being written: who reads some, to write them back with a part changed, has them exclusively.
+    pub fn writing(&self) -> &RangeLock {
+        &self.0.writing
     }
 
     /// Has work begin on the drive; it goes on as simulated time passes.

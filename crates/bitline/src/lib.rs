@@ -108,7 +108,7 @@ pub use device::stream::{CollectorCounts, StreamCounts};
 pub use device::task::CycleCosts;
 pub use device::tx::TxCounts;
 pub use host::bits::Checked;
-pub use host::memory::{MemoryRun, RunRanges};
+pub use host::memory::{MemoryRun, RangeSets, RunRanges};
 pub use host::search::{
     Appended, DataRegion, Found, NameField, NameKind, SearchError, Updated, Wanted, numbers, ranges,
 };

@@ -22,7 +22,7 @@
 
 use std::ops::Range;
 
-use host::memory::{MemoryDevice, MemoryRun, compute_namespace};
+use host::memory::{MemoryDevice, MemoryRun, RangeSets, compute_namespace};
 use nvme::NamespaceId;
 
 use crate::drive::Drive;
@@ -135,7 +135,7 @@ impl Memory<'_> {
     ///
     /// # Errors
     /// What the drive reports.
-    pub fn range_sets(&mut self) -> Result<Vec<(u16, Vec<Range<u64>>)>, Error> {
+    pub fn range_sets(&mut self) -> Result<RangeSets, Error> {
         self.run_host(async |host| Ok(host.memory().await?.range_sets().await?))
     }
 

@@ -1,6 +1,11 @@
 //! The memory that programs and the host share with a drive: Subsystem Local Memory and Computational Programs on whole drives,
 //! against a model of bytes, and against what the standard says of commands that cannot be.
 
+#![expect(
+    clippy::single_range_in_vec_init,
+    reason = "sets of one range are sets"
+)]
+
 mod erased;
 mod model;
 mod programs;

@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(refused(&[100..200, 0..8, 200..300]), None);
 
         let mut sets = Sets::default();
-        let one = || set(&[0..4]).expect("a set");
+        let one = || set(&[0..4, 4..8]).expect("a set");
         assert_eq!(sets.create(one(), 2), Ok(1));
         assert_eq!(sets.create(one(), 2), Ok(2));
         let full = Err(Status::MAXIMUM_MEMORY_RANGE_SETS_EXCEEDED);

@@ -27,6 +27,9 @@ use crate::error::Error;
 use crate::identify::{identify_controller, identify_in};
 use crate::transport::Transport;
 
+/// Sets of ranges of a memory: the identifier of each, and where its ranges begin and end, in bytes.
+pub type RangeSets = Vec<(u16, Vec<Range<u64>>)>;
+
 /// Bytes that a command transfers at most, if the drive sets no limit.
 const TRANSFER_BYTES: u64 = 4 << 20;
 /// Bytes that a copy moves at most, and blocks of one of its ranges.
@@ -284,7 +287,7 @@ impl<T: Transport> MemoryDevice<T> {
     ///
     /// # Errors
     /// What the drive reports.
-    pub async fn range_sets(&self) -> Result<Vec<(u16, Vec<Range<u64>>)>, Error> {
+    pub async fn range_sets(&self) -> Result<RangeSets, Error> {
         let mut bytes = LIST_BYTES;
         loop {
             let page = self

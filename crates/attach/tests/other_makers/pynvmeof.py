@@ -1,9 +1,15 @@
 """What TrueNAS's host in pure Python does with a drive: discovers, connects, writes, reads, compares, zeroes."""
 
+import functools
 import os
 import sys
 
+import nvmeof_client.client
 from nvmeof_client import NVMeoFClient
+
+# It makes a new host identifier for each queue, where all queues of an association must have one (Base 6.3).
+connect_data = nvmeof_client.client.pack_fabric_connect_data
+nvmeof_client.client.pack_fabric_connect_data = functools.partial(connect_data, host_id=bytes(range(16)))
 
 port, subsystem = int(sys.argv[1]), sys.argv[2]
 

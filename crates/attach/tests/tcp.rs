@@ -130,7 +130,7 @@ fn vendor_commands_pass() {
     host.io.write(0, &page(0b1100));
     host.io.write(CHUNK_BLOCKS, &page(0b1010));
     let operand = |lba| Expression::Vector(Lba::new(lba));
-    let expression = Expression::all([operand(0), operand(CHUNK_BLOCKS)]);
+    let expression = operand(0) & operand(CHUNK_BLOCKS);
     let expression = expression.encode().expect("it is short");
     let mut sense = entry(opcode::FC_READ, 1);
     sense.cdw10.set(expression.len() as u32);

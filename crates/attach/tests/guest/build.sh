@@ -44,7 +44,7 @@ mkdir -p root/bin root/dev root/proc root/sys root/tmp root/mnt root/etc "root/l
 # A program with the libraries that it is linked to.
 take() {
     cp -L "$1" root/bin/
-    ldd "$1" | sed -n 's/.*\(\/[^ ]*\) (0x.*/\1/p' | while read -r library; do
+    ldd "$1" | awk '$2 == "=>" && $3 ~ /^\// { print $3 } $1 ~ /^\// { print $1 }' | while read -r library; do
         mkdir -p "root$(dirname "$library")"
         [ -e "root$library" ] || cp -L "$library" "root$library"
     done

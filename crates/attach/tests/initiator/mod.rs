@@ -17,25 +17,26 @@ use nvme::{CommandId, CompletionEntry, NamespaceId, Status, SubmissionEntry};
 use zerocopy::{FromBytes, IntoBytes};
 
 /// Who the tests say to be.
-pub const HOST_NQN: &str = "nqn.2014-08.org.nvmexpress:uuid:00000000-0000-0000-0000-0000000000aa";
+pub(crate) const HOST_NQN: &str =
+    "nqn.2014-08.org.nvmexpress:uuid:00000000-0000-0000-0000-0000000000aa";
 /// CC that enables a controller.
-pub const ENABLED: u64 = 0x0046_0001;
+pub(crate) const ENABLED: u64 = 0x0046_0001;
 
 /// A socket of either kind.
-pub trait Socket: Read + Write + Send {}
+pub(crate) trait Socket: Read + Write + Send {}
 impl<S: Read + Write + Send> Socket for S {}
 
 /// A connection: a queue once it is connected.
-pub struct Connection {
-    pub socket: Box<dyn Socket>,
-    pub digests: Digests,
+pub(crate) struct Connection {
+    pub(crate) socket: Box<dyn Socket>,
+    pub(crate) digests: Digests,
     max_data: u32,
     next_id: u16,
 }
 
 /// What has come.
 #[derive(Debug)]
-pub enum Pdu {
+pub(crate) enum Pdu {
     Response(CompletionEntry),
     Data(C2hData, Vec<u8>),
     Ready(ReadyToTransfer),
@@ -44,24 +45,24 @@ pub enum Pdu {
 
 /// A completed command.
 #[derive(Debug)]
-pub struct Completed {
-    pub entry: CompletionEntry,
-    pub data: Vec<u8>,
+pub(crate) struct Completed {
+    pub(crate) entry: CompletionEntry,
+    pub(crate) data: Vec<u8>,
 }
 
 impl Completed {
-    pub fn status(&self) -> Status {
+    pub(crate) fn status(&self) -> Status {
         self.entry.status()
     }
 }
 
 /// An entry of this opcode for a namespace.
-pub fn entry(opcode: u8, namespace: u32) -> SubmissionEntry {
+pub(crate) fn entry(opcode: u8, namespace: u32) -> SubmissionEntry {
     SubmissionEntry::new(opcode, CommandId::new(0), NamespaceId::new(namespace))
 }
 
 /// A Read or a Write of blocks.
-pub fn blocks(opcode: u8, first: u64, count: u32) -> SubmissionEntry {
+pub(crate) fn blocks(opcode: u8, first: u64, count: u32) -> SubmissionEntry {
     let mut command = entry(opcode, 1);
     command.cdw10.set(first as u32);
     command.cdw11.set((first >> 32) as u32);
@@ -70,7 +71,7 @@ pub fn blocks(opcode: u8, first: u64, count: u32) -> SubmissionEntry {
 }
 
 impl Connection {
-    pub fn tcp(address: SocketAddr) -> Connection {
+    pub(crate) fn tcp(address: SocketAddr) -> Connection {
         let socket = TcpStream::connect(address).expect("somebody listens");
         socket.set_nodelay(true).expect("a socket");
         let patience = Some(Duration::from_secs(20));
@@ -78,7 +79,7 @@ impl Connection {
         Connection::over(Box::new(socket))
     }
 
-    pub fn over(socket: Box<dyn Socket>) -> Connection {
+    pub(crate) fn over(socket: Box<dyn Socket>) -> Connection {
         Connection {
             socket,
             digests: Digests::default(),
@@ -88,7 +89,7 @@ impl Connection {
     }
 
     /// Agrees on how to talk.
-    pub fn initialize(mut self, digests: Digests) -> Connection {
+    pub(crate) fn initialize(mut self, digests: Digests) -> Connection {
         self.send(Initialize::new(digests).as_bytes());
         let mut bytes = [0; 128];
         self.socket.read_exact(&mut bytes).expect("an ICResp");
@@ -102,12 +103,12 @@ impl Connection {
         self
     }
 
-    pub fn send(&mut self, bytes: &[u8]) {
+    pub(crate) fn send(&mut self, bytes: &[u8]) {
         self.socket.write_all(bytes).expect("somebody listens");
     }
 
     /// Connects to a queue; gives the controller.
-    pub fn connect(
+    pub(crate) fn connect(
         &mut self,
         subsystem: &str,
         host: &str,
@@ -126,7 +127,12 @@ impl Connection {
     }
 
     /// Carries a command out: `out` goes to the controller, up to `length` bytes come back.
-    pub fn command(&mut self, mut command: SubmissionEntry, out: &[u8], length: u32) -> Completed {
+    pub(crate) fn command(
+        &mut self,
+        mut command: SubmissionEntry,
+        out: &[u8],
+        length: u32,
+    ) -> Completed {
         let id = self.take_id();
         command.command_id.set(id);
         let is_two_way = !out.is_empty() && length > 0;
@@ -163,13 +169,13 @@ impl Connection {
         }
     }
 
-    pub fn take_id(&mut self) -> u16 {
+    pub(crate) fn take_id(&mut self) -> u16 {
         self.next_id = self.next_id % 30_000 + 1;
         self.next_id
     }
 
     /// Sends a capsule.
-    pub fn send_command(&mut self, command: &SubmissionEntry, data: &[u8]) {
+    pub(crate) fn send_command(&mut self, command: &SubmissionEntry, data: &[u8]) {
         let header = CommonHeader::with_data(PduType::Command, self.digests, data.len() as u32, 4);
         let capsule = CapsuleCommand {
             header,
@@ -179,7 +185,7 @@ impl Connection {
     }
 
     /// Sends the data that an R2T asks for.
-    pub fn send_asked(&mut self, ready: &ReadyToTransfer, out: &[u8]) {
+    pub(crate) fn send_asked(&mut self, ready: &ReadyToTransfer, out: &[u8]) {
         let (mut at, length) = (ready.offset.get() as usize, ready.length.get() as usize);
         let end = at + length;
         while at < end {
@@ -189,7 +195,13 @@ impl Connection {
         }
     }
 
-    pub fn send_data(&mut self, ready: &ReadyToTransfer, offset: u32, data: &[u8], is_last: bool) {
+    pub(crate) fn send_data(
+        &mut self,
+        ready: &ReadyToTransfer,
+        offset: u32,
+        data: &[u8],
+        is_last: bool,
+    ) {
         let mut header =
             CommonHeader::with_data(PduType::H2cData, self.digests, data.len() as u32, 4);
         header.flags |= if is_last { flag::LAST } else { 0 };
@@ -204,7 +216,7 @@ impl Connection {
         self.send_pdu(pdu.as_bytes(), data);
     }
 
-    pub fn send_pdu(&mut self, header: &[u8], data: &[u8]) {
+    pub(crate) fn send_pdu(&mut self, header: &[u8], data: &[u8]) {
         let mut bytes = header.to_vec();
         if self.digests.header {
             bytes.extend(pdu::digest(header));
@@ -217,7 +229,7 @@ impl Connection {
     }
 
     /// The next PDU; none if the connection is closed.
-    pub fn receive(&mut self) -> Option<Pdu> {
+    pub(crate) fn receive(&mut self) -> Option<Pdu> {
         let mut header = [0; 128];
         self.socket.read_exact(&mut header[..8]).ok()?;
         let common = CommonHeader::of(*header.first_chunk().expect("8 bytes"));
@@ -253,24 +265,24 @@ impl Connection {
         })
     }
 
-    pub fn property(&mut self, property: Property) -> u64 {
+    pub(crate) fn property(&mut self, property: Property) -> u64 {
         let done = self.command(PropertyGet::new(property).entry(), &[], 0);
         assert!(done.status().is_success(), "{}", done.status());
         u64::from(done.entry.dw0.get()) | u64::from(done.entry.dw1.get()) << 32
     }
 
-    pub fn set_property(&mut self, property: Property, value: u64) {
+    pub(crate) fn set_property(&mut self, property: Property, value: u64) {
         let done = self.command(PropertySet::new(property, value).entry(), &[], 0);
         assert!(done.status().is_success(), "{}", done.status());
     }
 
-    pub fn read(&mut self, first: u64, count: u32) -> Vec<u8> {
+    pub(crate) fn read(&mut self, first: u64, count: u32) -> Vec<u8> {
         let done = self.command(blocks(opcode::READ, first, count), &[], count * 4096);
         assert!(done.status().is_success(), "{}", done.status());
         done.data
     }
 
-    pub fn write(&mut self, first: u64, data: &[u8]) {
+    pub(crate) fn write(&mut self, first: u64, data: &[u8]) {
         let count = (data.len() / 4096) as u32;
         let done = self.command(blocks(opcode::WRITE, first, count), data, 0);
         assert!(done.status().is_success(), "{}", done.status());
@@ -282,19 +294,19 @@ fn of<H: FromBytes>(header: &[u8; 128]) -> H {
 }
 
 /// A host that is connected: its admin queue and one I/O queue.
-pub struct Host {
-    pub admin: Connection,
-    pub io: Connection,
-    pub controller: u16,
+pub(crate) struct Host {
+    pub(crate) admin: Connection,
+    pub(crate) io: Connection,
+    pub(crate) controller: u16,
 }
 
 impl Host {
-    pub fn connect(address: SocketAddr, subsystem: &str, digests: Digests) -> Host {
+    pub(crate) fn connect(address: SocketAddr, subsystem: &str, digests: Digests) -> Host {
         let connection = || Connection::tcp(address).initialize(digests);
         Host::over(connection, subsystem)
     }
 
-    pub fn over(connection: impl Fn() -> Connection, subsystem: &str) -> Host {
+    pub(crate) fn over(connection: impl Fn() -> Connection, subsystem: &str) -> Host {
         let mut admin = connection();
         let controller = admin
             .connect(subsystem, HOST_NQN, DYNAMIC_CONTROLLER, 0, 32)

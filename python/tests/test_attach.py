@@ -25,7 +25,7 @@ from bitline.errors import UsageError
 #: Roomy enough for the file systems, and quick to make them on.
 OPTIONS = [
     text
-    for pair in ("nand.geometry.blocks_per_plane=8", "nand.geometry.chips_per_channel=2")
+    for pair in ("nand.geometry.blocks_per_plane=16", "ftl.gc.threshold_blocks=3")
     for text in ("--set", pair)
 ]
 #: Seconds that a server has to begin or to end.

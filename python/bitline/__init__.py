@@ -41,8 +41,10 @@ if TYPE_CHECKING:
     )
     from bitline.groups import Group, Groups
     from bitline.media import DriveAge, Inventory, Media, Preconditioned, VectorSpace
+    from bitline.mounting import Mounted, mounted
     from bitline.opening import open, presets  # noqa: A004 (bitline.open, as gzip.open)
     from bitline.pending import Pending
+    from bitline.placed import MountedFile
     from bitline.platforms import PLATFORMS, Platform
     from bitline.report import (
         FlowReport,
@@ -80,8 +82,10 @@ _HOMES = {
     "VectorPart",
     "groups": "Group Groups",
     "media": "DriveAge Inventory Media Preconditioned VectorSpace",
+    "mounting": "Mounted mounted",
     "opening": "open presets",
     "pending": "Pending",
+    "placed": "MountedFile",
     "platforms": "PLATFORMS Platform",
     "report": "FlowReport Interval Latency QueriesReport Report ReportWarning Series TraceReport "
     "WorkloadInterval",
@@ -133,6 +137,8 @@ __all__ = [
     "Latency",
     "Media",
     "MediaError",
+    "Mounted",
+    "MountedFile",
     "NotFoundError",
     "NvmeError",
     "PagePart",
@@ -173,6 +179,7 @@ __all__ = [
     "__version__",
     "advise",
     "cells",
+    "mounted",
     "nand",
     "nor",
     "open",

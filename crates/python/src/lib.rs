@@ -11,6 +11,7 @@ mod error;
 mod expression;
 mod image;
 mod keeper;
+mod mounted;
 mod mqsim;
 mod pending;
 mod progress;
@@ -48,6 +49,9 @@ mod _bitline {
 
     #[pymodule_export]
     use super::image::check_image;
+
+    #[pymodule_export]
+    use super::mounted::{Mounted, MountedFile};
 
     #[pymodule_export]
     use super::mqsim::{mqsim_requests, validate_mqsim};

@@ -2,5 +2,7 @@
 //! said, and the test is skipped.
 
 mod files;
+mod killed;
+mod live;
 mod place;
 mod refused;

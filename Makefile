@@ -119,4 +119,4 @@ test-rust: system
 
 test-python: .venv/.stamp-extension
 	$(call say,Python: tests)
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses auto --dist worksteal

@@ -41,8 +41,9 @@ if TYPE_CHECKING:
     )
     from bitline.groups import Group, Groups
     from bitline.media import DriveAge, Inventory, Media, Preconditioned, VectorSpace
+    from bitline.memory import Memory
     from bitline.mounting import Mounted, mounted
-    from bitline.opening import open, presets  # noqa: A004 (bitline.open, as gzip.open)
+    from bitline.opening import connect, open, presets  # noqa: A004 (bitline.open, as gzip.open)
     from bitline.pending import Pending
     from bitline.placed import MountedFile
     from bitline.platforms import PLATFORMS, Platform
@@ -82,8 +83,9 @@ _HOMES = {
     "VectorPart",
     "groups": "Group Groups",
     "media": "DriveAge Inventory Media Preconditioned VectorSpace",
+    "memory": "Memory",
     "mounting": "Mounted mounted",
-    "opening": "open presets",
+    "opening": "connect open presets",
     "pending": "Pending",
     "placed": "MountedFile",
     "platforms": "PLATFORMS Platform",
@@ -137,6 +139,7 @@ __all__ = [
     "Latency",
     "Media",
     "MediaError",
+    "Memory",
     "Mounted",
     "MountedFile",
     "NotFoundError",
@@ -179,6 +182,7 @@ __all__ = [
     "__version__",
     "advise",
     "cells",
+    "connect",
     "mounted",
     "nand",
     "nor",

@@ -191,6 +191,54 @@ class Search:
         """What the drive says of a store's search regions, as JSON."""
 
 @final
+class Memory:
+    """The memory that programs and the host share with a drive. Ranges are where each begins and ends."""
+
+    def __new__(cls, drive: Drive) -> Memory: ...
+    def bytes(self) -> int:
+        """How many bytes there are."""
+
+    def read(self, start: int, size: int) -> builtins.bytes:
+        """Read bytes."""
+
+    def write(self, start: int, data: builtins.bytes) -> None:
+        """Write bytes."""
+
+    def copy(self, source: int, to: int, size: int) -> None:
+        """Copy bytes to another place."""
+
+    def copy_from_blocks(self, lba: int, blocks: int, to: int) -> None:
+        """Copy logical blocks to the memory."""
+
+    def copy_to_blocks(self, source: int, lba: int, blocks: int) -> None:
+        """Copy bytes of the memory to logical blocks."""
+
+    def copy_from_object(self, name: str, to: int) -> int:
+        """Copy an object of the volume to the memory; its length."""
+
+    def copy_to_object(self, source: int, name: str) -> int:
+        """Copy the memory to an object of the volume; its length."""
+
+    def create_ranges(self, ranges: list[tuple[int, int]]) -> int:
+        """Make a set of ranges; its identifier."""
+
+    def delete_ranges(self, ranges: int) -> None:
+        """Remove a set of ranges."""
+
+    def range_sets(self) -> list[tuple[int, list[tuple[int, int]]]]:
+        """The sets of ranges that there are."""
+
+    def run(
+        self,
+        what: tuple[int, int] | builtins.bytes,
+        of_set: int | None,
+        ranges: list[tuple[int, int]],
+        arguments: builtins.bytes,
+        parameters: tuple[int, int],
+    ) -> int:
+        """Run a program, or a module, over a set of ranges, or over these."""
+
+@final
 class Tasks:
     """The tasks of a drive.
 
@@ -588,6 +636,13 @@ class Drive:
     def __new__(cls, config: Config, image: Path | None = None) -> Drive:
         """Open a drive, with an image file (made if it does not exist) or as the configuration says."""
 
+    @staticmethod
+    def connect(
+        address: str, timeout: float, header_digest: bool = False, data_digest: bool = False
+    ) -> Drive:
+        """Connect to a drive elsewhere, at `nvme+tcp://HOST[:PORT][/NQN]`."""
+    def remote_name(self) -> str | None:
+        """What a drive elsewhere is called; none for one in this process."""
     @staticmethod
     def existing(image: Path, read_only: bool = False) -> Drive:
         """Open the drive in an existing image file, with the configuration it was made with.

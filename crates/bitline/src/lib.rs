@@ -33,6 +33,7 @@ mod inventory;
 mod key_value;
 mod logical_pages;
 mod lookups;
+mod memory;
 mod pending;
 mod placed;
 mod platforms;
@@ -64,6 +65,7 @@ pub use collectors::{
     Attach, Collector, Collectors, Generator, Pace, Packet, Source, Timing, Wiring,
 };
 pub use drive::{Drive, Unclosed, Watch};
+pub use driver::{Capsule, Fabric, Response};
 pub use error::{Error, KeyValueError, PlaceError};
 pub use error_kind::ErrorKind;
 pub use explain::{Explanation, Labels, PlanPart, StepReport};
@@ -72,6 +74,7 @@ pub use host_end::Host;
 pub use inventory::{Identity, Inventory, VectorSpace};
 pub use key_value::{KeyValue, KeyValueMap, KeyValueOptions, Pairs};
 pub use lookups::{NameLookupErrors, NameLookups};
+pub use memory::Memory;
 pub use pending::{Finished, Pending};
 pub use placed::Placed;
 pub use platforms::{EstimateReport, EstimatedEnergy, Platform};
@@ -105,6 +108,7 @@ pub use device::stream::{CollectorCounts, StreamCounts};
 pub use device::task::CycleCosts;
 pub use device::tx::TxCounts;
 pub use host::bits::Checked;
+pub use host::memory::{MemoryRun, RunRanges};
 pub use host::search::{
     Appended, DataRegion, Found, NameField, NameKind, SearchError, Updated, Wanted, numbers, ranges,
 };

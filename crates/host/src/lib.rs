@@ -10,6 +10,7 @@ pub mod collectors;
 mod described;
 mod error;
 pub mod identify;
+pub mod memory;
 pub mod search;
 pub mod streams;
 pub mod tasks;

@@ -11,6 +11,7 @@ mod error;
 mod expression;
 mod image;
 mod keeper;
+mod memory;
 mod mounted;
 mod mqsim;
 mod pending;
@@ -49,6 +50,9 @@ mod _bitline {
 
     #[pymodule_export]
     use super::image::check_image;
+
+    #[pymodule_export]
+    use super::memory::Memory;
 
     #[pymodule_export]
     use super::mounted::{Mounted, MountedFile};

@@ -6,7 +6,9 @@ mod figures;
 mod pace;
 mod run;
 mod served;
+mod trace;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -18,6 +20,7 @@ pub use drift::Drift;
 pub use figures::{Kind, KindFigures, Latencies, Snapshot};
 pub use pace::{Pace, PaceError};
 pub use served::{Begun, Served};
+pub use trace::TraceFile;
 
 /// What somebody outside wants of the drive: it is called on the drive's thread, where it may look at the drive and have work
 /// begin on it ([`Served::spawn`]). It lets no simulated time pass by itself.
@@ -33,6 +36,14 @@ pub enum EngineError {
     /// Its thread has ended: the drive was closed, or Bitline has a bug, of which the thread has told.
     #[error("the drive is no longer served: it was closed, or its thread ended by a panic")]
     Gone,
+    /// Its trace cannot be written.
+    #[error("{}: cannot write the trace: {source}", path.display())]
+    Trace {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system or the drive says.
+        source: bitline::Error,
+    },
     /// The operating system gives no thread.
     #[error("no thread for the drive: {0}")]
     Thread(#[from] std::io::Error),
@@ -200,6 +211,7 @@ fn serve(
     // Who started it waits for this.
     let _ = opened.send(());
     run::until_closed(&mut drive, &served, orders, closing)?;
+    served.forget_kept();
     drop(served);
     drive.close().map_err(|unclosed| unclosed.error)?;
     Ok(())

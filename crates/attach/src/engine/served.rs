@@ -1,6 +1,8 @@
 //! What jobs see of a drive that is served.
 
+use std::any::Any;
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -28,6 +30,9 @@ struct Inner {
     in_flight: Cell<u64>,
     counted: RefCell<[Counted; Kind::ALL.len()]>,
     lateness: RefCell<Lateness>,
+    /// What those who serve hosts keep here, by number.
+    kept: RefCell<BTreeMap<u64, Rc<dyn Any>>>,
+    kept_last: Cell<u64>,
 }
 
 /// A request that the drive is at.
@@ -51,6 +56,8 @@ impl Served {
             in_flight: Cell::default(),
             counted: RefCell::default(),
             lateness: RefCell::default(),
+            kept: RefCell::default(),
+            kept_last: Cell::new(0),
             host,
         })))
     }
@@ -75,6 +82,26 @@ impl Served {
         self.sim().spawn_detached(work);
     }
 
+    /// Keeps something on this thread for jobs to come; gives its number.
+    pub fn keep<T: Clone + 'static>(&self, value: T) -> u64 {
+        let number = self.0.kept_last.get() + 1;
+        self.0.kept_last.set(number);
+        self.0.kept.borrow_mut().insert(number, Rc::new(value));
+        number
+    }
+
+    /// What is kept by that number.
+    pub fn kept<T: Clone + 'static>(&self, number: u64) -> Option<T> {
+        let kept = self.0.kept.borrow();
+        kept.get(&number)?.downcast_ref().cloned()
+    }
+
+    /// What was kept by that number, which is not kept any more.
+    pub fn give_back<T: Clone + 'static>(&self, number: u64) -> Option<T> {
+        let kept = self.0.kept.borrow_mut().remove(&number)?;
+        kept.downcast_ref().cloned()
+    }
+
     /// A request begins now, which is counted when it is ended ([`Begun::end`]).
     pub fn begin(&self, kind: Kind) -> Begun {
         self.0.in_flight.set(self.0.in_flight.get() + 1);
@@ -83,6 +110,13 @@ impl Served {
             kind,
             at: self.sim().now(),
         }
+    }
+
+    /// Keeps nothing any more.
+    pub(super) fn forget_kept(&self) {
+        // What is dropped may ask for what is kept.
+        let kept = std::mem::take(&mut *self.0.kept.borrow_mut());
+        drop(kept);
     }
 
     pub(super) fn clock(&self) -> &Clock {

@@ -28,7 +28,7 @@ impl Drive {
     /// # Errors
     /// [`Error::NoPower`].
     pub fn data_blocks(&self) -> Result<u64, Error> {
-        Ok(self.powered()?.host.area.start)
+        Ok(self.powered()?.host.learned.area.start)
     }
 
     /// Reads `blocks` logical blocks from `lba` on.

@@ -31,6 +31,9 @@ pub trait InsideDrive {
     fn durable(&self) -> Result<Durable, Error>;
 
     /// The flash packages, which outlive power cuts.
+    ///
+    /// # Panics
+    /// Of a drive that is elsewhere.
     fn nand(&self) -> &Rc<RefCell<Nand>>;
 
     /// Sets up a drive on which `pages` hold data; each with a bit for each sector of 512 bytes
@@ -50,32 +53,33 @@ pub trait InsideDrive {
 
 impl InsideDrive for Drive {
     fn device(&self) -> Result<&Device, Error> {
-        Ok(&self.powered()?.device)
+        self.device_for("what is inside of it")
     }
 
     fn durable(&self) -> Result<Durable, Error> {
-        let powered = self.powered()?;
-        let has_image = self.image.is_some();
-        Ok(Durable::new(
-            &powered.host,
-            &powered.device,
-            &self.nand,
-            has_image,
-        ))
+        let (host, has_image) = (self.host()?, self.image.is_some());
+        let Some(nand) = &self.nand else {
+            return Ok(Durable::far(&host));
+        };
+        let device = self.device_for("what is inside of it")?;
+        Ok(Durable::new(&host, device, nand, has_image))
     }
 
     fn nand(&self) -> &Rc<RefCell<Nand>> {
-        &self.nand
+        self.nand
+            .as_ref()
+            .expect("a drive in this process, as documented")
     }
 
     fn occupy(&mut self, pages: &[(Lpn, u64)], history: History) -> Result<Preconditioned, Error> {
         let powered = self.powered()?;
         let mut random = powered.host.sim().random("precondition");
-        Ok(powered.device.ftl.occupy(pages, history, &mut random)?)
+        let device = powered.end.device("to be set up")?;
+        Ok(device.ftl.occupy(pages, history, &mut random)?)
     }
 
     fn append(&mut self, pages: &[(Lpn, u64)]) -> Result<u64, Error> {
-        Ok(self.powered()?.device.ftl.append(pages)?)
+        Ok(self.device_for("to be set up")?.ftl.append(pages)?)
     }
 }
 

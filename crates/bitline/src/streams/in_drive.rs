@@ -62,7 +62,9 @@ impl InDrive {
         }
         let (used, using) = host.use_objects(run).await?;
         let request = host.request_of(program, run, &used).await?;
-        let device = StreamDevice::new(host.block.clone().with_priority(run.priority));
+        let owner = host.program_owner().await?;
+        let block = host.block.clone().with_priority(run.priority);
+        let device = StreamDevice::new(block).with_programs_of(owner);
         let number = device.open(program.index, &request, shape).await?;
         let names = run.files.iter().map(|file| file.name.clone());
         let objects: Vec<(String, Object)> = names.zip(used.files).collect();

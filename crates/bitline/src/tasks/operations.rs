@@ -37,8 +37,10 @@ pub(crate) struct Taken<'a> {
 }
 
 impl Host {
-    fn task_device(&self) -> TaskDevice<Queue> {
-        TaskDevice::new(self.block.clone())
+    /// The programs of the drive: of its compute namespace, or of the first if it has none.
+    async fn task_device(&self) -> Result<TaskDevice<Queue>, Error> {
+        let owner = self.program_owner().await?;
+        Ok(TaskDevice::new(self.block.clone()).with_programs_of(owner))
     }
 
     /// As [`super::Tasks::list`].
@@ -46,7 +48,7 @@ impl Host {
     /// # Errors
     /// As [`super::Tasks::list`].
     pub async fn programs(&self) -> Result<ProgramList, Error> {
-        let list = self.task_device().list().await?;
+        let list = self.task_device().await?.list().await?;
         *self.programs.limits.borrow_mut() = Some(list.limits);
         Ok(list)
     }
@@ -62,7 +64,7 @@ impl Host {
             given => given,
         };
         let _turn = self.programs.turn.acquire(1).await;
-        let device = self.task_device();
+        let device = self.task_device().await?;
         let list = self.programs().await?;
         let mut there = list.programs.iter().filter(|program| {
             let same = program.digest == digest && program.identifier.get() == identifier;
@@ -105,7 +107,7 @@ impl Host {
     /// As [`super::Tasks::unload`].
     pub async fn unload_program(&self, index: u16) -> Result<(), Error> {
         let _turn = self.programs.turn.acquire(1).await;
-        self.task_device().unload(index).await?;
+        self.task_device().await?.unload(index).await?;
         self.programs
             .active
             .borrow_mut()
@@ -130,7 +132,9 @@ impl Host {
         run: &TaskRun,
     ) -> Result<Outcome, Error> {
         let request = self.request_of(program, run, used).await?;
-        let device = TaskDevice::new(self.block.clone().with_priority(run.priority));
+        let owner = self.program_owner().await?;
+        let block = self.block.clone().with_priority(run.priority);
+        let device = TaskDevice::new(block).with_programs_of(owner);
         let mut outcome = device.run(program.index, &request).await?;
         outcome.reason = named(&outcome.reason, &run.files);
         Ok(outcome)

@@ -24,7 +24,7 @@ SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 comma := ,
 say = @printf '\n=== %s\n' "$(1)"
 
-.PHONY: help demo c test soak fuzz mutants bench instructions check docs build profile audit system check-rust check-python check-licences test-rust test-python
+.PHONY: help demo c test soak fuzz mutants bench bench-attach instructions check docs build profile audit system check-rust check-python check-licences test-rust test-python
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,6 +48,9 @@ mutants: system ## Change the firmware in 80 places, one at a time: which change
 
 bench: build ## Measure the speed of the simulator on this machine
 	$(BIN)/bitline bench
+
+bench-attach: system ## Measure a drive as a file of Linux beside a bare file over FUSE (needs root and fio)
+	cargo bench -p bitline-attach --bench fuse --locked
 
 instructions: system ## Count the instructions of a simulated read and write, which no noise changes (needs valgrind)
 	python3 scripts/instructions.py

@@ -11,6 +11,7 @@ __all__ = [
     "CLOSED_DEPTH",
     "OPEN_DEPTH",
     "Advice",
+    "Attachment",
     "Collectors",
     "Config",
     "Drive",
@@ -52,6 +53,28 @@ def raw_bit_error_rate(
     block: str,
 ) -> float:
     """The raw bit error rate of cells, over all pages that they hold."""
+
+@final
+class Attachment:
+    """A drive that is served as a file, and mounted, until it is stopped. May be used from any thread."""
+
+    def __new__(
+        cls,
+        at: str | Path,
+        config: Config | None = None,
+        image: str | Path | None = None,
+        *,
+        pace: str = "none",
+        mount: str | None = None,
+        trace: str | Path | None = None,
+    ) -> Attachment: ...
+    def snapshot(self) -> str: ...
+    def wait(self, seconds: float) -> str: ...
+    def notes(self) -> list[str]: ...
+    def file(self) -> Path: ...
+    def bytes(self) -> int: ...
+    def device(self) -> Path | None: ...
+    def stop(self, force: bool = False) -> None: ...
 
 def name_lookups(
     config: Config,

@@ -128,6 +128,27 @@ def open_or_connect(place: PathLike, *, read_only: bool) -> Drive:
     return open(path=place, create=False, read_only=read_only)
 
 
+def to_attach(
+    preset: str | None, config: PathLike | None, settings: Mapping[str, Setting], image: Path | None
+) -> _bitline.Config | None:
+    """The configuration with which a drive is opened on another thread; None for that of an existing image.
+
+    Raises:
+        ConfigError: An unknown preset or key, or a value that cannot be.
+        OSError: A file that cannot be read.
+    """
+    if image is None:
+        return configuration(preset, config, settings)
+    if preset is None and config is None and image.exists():
+        if not settings:
+            return None
+        native = _bitline.Drive.existing(image, read_only=True)
+        made_for = native.config()
+        native.close()
+        return made_for.replaced(_as_toml(settings))
+    return configuration(preset, config, {"data.storage": "image", **settings})
+
+
 def configuration(
     preset: str | None = None, config: PathLike | None = None, settings: Mapping[str, Setting] | None = None
 ) -> _bitline.Config:

@@ -432,7 +432,7 @@ impl<T: Transport> BlockDevice<T> {
     }
 
     #[inline]
-    fn transfer(
+    pub(crate) fn transfer(
         &self,
         lba: u64,
         blocks: u32,

@@ -14,6 +14,7 @@ pub mod memory;
 pub mod search;
 pub mod streams;
 pub mod tasks;
+mod transfer;
 mod transport;
 pub mod volume;
 

@@ -2,6 +2,7 @@
 //! nothing clever. Its types are described to Python in `python/bitline/_bitline.pyi`.
 
 mod advise;
+mod attach;
 mod bench;
 mod cells;
 mod collectors;
@@ -32,6 +33,9 @@ use pyo3::prelude::*;
 mod _bitline {
     #[pymodule_export]
     use super::advise::{Advice, advise};
+
+    #[pymodule_export]
+    use super::attach::Attachment;
 
     #[pymodule_export]
     use super::bench::run_benchmarks;

@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use bitline::Drive;
+use bitline::{Drive, Time};
 use crossbeam_channel::{Receiver, RecvTimeoutError, TryRecvError};
 
 use super::EngineError;
@@ -27,7 +27,7 @@ pub(super) fn until_closed(
 ) -> Result<(), EngineError> {
     wake_exactly();
     let mut waited = None;
-    loop {
+    'turns: loop {
         let now = Instant::now();
         let due = served.clock().due(now);
         let has_more = drive.simulation()?.advance_until(due, EVENTS_PER_LOOK);
@@ -36,6 +36,11 @@ pub(super) fn until_closed(
             let order = match waited.take() {
                 Some(order) => order,
                 None => match orders.try_recv() {
+                    // It may have come after `now`, at which it must not begin then.
+                    Ok(order) if due < Time::MAX => {
+                        waited = Some(order);
+                        continue 'turns;
+                    }
                     Ok(order) => order,
                     Err(TryRecvError::Empty) => break,
                     Err(TryRecvError::Disconnected) => return Ok(()),

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Instant;
 
+use bitline::inside::sim::resource::RangeLock;
 use bitline::inside::{Durable, InsideConfig, InsideDrive};
 use bitline::{Drive, Host, Sim, Time};
 
@@ -22,6 +23,7 @@ pub struct Served(Rc<Inner>);
 struct Inner {
     host: Host,
     durable: Durable,
+    writing: RangeLock,
     clock: Clock,
     began: Time,
     /// Flash pages that had been programmed by then, and their size.
@@ -49,6 +51,7 @@ impl Served {
         let began = host.sim().now();
         Ok(Served(Rc::new(Inner {
             durable: drive.durable()?,
+            writing: RangeLock::new(host.sim()),
             clock: Clock::new(pace, Instant::now(), began),
             began,
             programmed: drive.statistics()?.flash.page_programs,
@@ -75,6 +78,11 @@ impl Served {
     /// What makes durable what the drive has acknowledged.
     pub fn durable(&self) -> &Durable {
         &self.0.durable
+    }
+
+    /// Logical blocks that are being written: who reads some, to write them back with a part changed, has them exclusively.
+    pub fn writing(&self) -> &RangeLock {
+        &self.0.writing
     }
 
     /// Has work begin on the drive; it goes on as simulated time passes.

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use device::Device;
 use device::ftl::{History, Lpn, Preconditioned};
+use host::Buffer;
 use host::admin::Admin;
 use host::bits::BitsDevice;
 use host::block::BlockDevice;
@@ -14,7 +15,7 @@ use nvme::NamespaceId;
 use super::{Drive, Durable};
 use crate::driver::Queue;
 use crate::error::Error;
-use crate::host_end::{Host, NAMESPACE};
+use crate::host_end::{Host, NAMESPACE, Plain};
 
 /// What is inside of a [`Drive`]. Not stable.
 pub trait InsideDrive {
@@ -97,6 +98,13 @@ pub trait InsideHost {
     /// logical blocks.
     fn bits(&self) -> &BitsDevice<Queue>;
 
+    /// Writes the beginning of `buffer` to `blocks` blocks from `lba` on, as [`Host::write`] does: what the drive's volume needs
+    /// is refused.
+    ///
+    /// # Errors
+    /// As [`Host::write`].
+    async fn write_from(&self, lba: u64, blocks: u32, buffer: &Buffer) -> Result<(), Error>;
+
     /// The drive's administration.
     fn admin(&self) -> Admin<Queue>;
 
@@ -132,6 +140,12 @@ impl InsideHost for Host {
 
     fn bits(&self) -> &BitsDevice<Queue> {
         &self.bits
+    }
+
+    async fn write_from(&self, lba: u64, blocks: u32, buffer: &Buffer) -> Result<(), Error> {
+        let written = lba..lba.saturating_add(blocks.into());
+        let write = async || self.block.write_all_from(lba, blocks, buffer).await;
+        self.plainly(written, Plain::Write, write).await
     }
 
     fn admin(&self) -> Admin<Queue> {

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use attach::mounted::{Mounted as System, MountedError, MountedFile as Registered, Sharing};
+use ::attach::mounted::{Mounted as System, MountedError, MountedFile as Registered, Sharing};
 use pyo3::prelude::*;
 
 use crate::error::{to_python, usage};

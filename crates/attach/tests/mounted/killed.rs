@@ -9,12 +9,12 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use attach::attachment::{Attachment, Options};
+use attach::engine::Pace;
+use attach::mount::FileSystem;
+use attach::mounted::{Mounted, Sharing, run};
+use attach::unmount::Unmount;
 use bitline::{Config, DEFAULT_PRESET, Drive, Ended, TaskRun};
-use bitline_attach::attachment::{Attachment, Options};
-use bitline_attach::engine::Pace;
-use bitline_attach::mount::FileSystem;
-use bitline_attach::mounted::{Mounted, Sharing, run};
-use bitline_attach::unmount::Unmount;
 
 use crate::live::{copy, invert};
 use crate::place::{data, tool, write_file};

@@ -7,6 +7,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use attach::attachment::{Attachment, Options};
+use attach::engine::Pace;
+use attach::mount::FileSystem;
+use attach::mounted::{Mounted, MountedFile, Rows, Sharing, run};
+use attach::unmount::Unmount;
 use bitline::inside::InsideHost;
 use bitline::inside::host::bits::{PlacementHandle, Request};
 use bitline::inside::nvme::Lba;
@@ -15,18 +20,13 @@ use bitline::{
     Attach, Config, DEFAULT_PRESET, Drive, Ended, Expression, Loading, Outcome, Pace as Sending,
     StreamRun, TaskFile, TaskRun,
 };
-use bitline_attach::attachment::{Attachment, Options};
-use bitline_attach::engine::Pace;
-use bitline_attach::mount::FileSystem;
-use bitline_attach::mounted::{Mounted, MountedFile, Rows, Sharing, run};
-use bitline_attach::unmount::Unmount;
 
 use crate::place::{data, tool, write_file};
 
 /// A drive in memory with a file system, until this is dropped.
-struct Rig {
-    attachment: Attachment,
-    folder: PathBuf,
+pub(crate) struct Rig {
+    pub(crate) attachment: Attachment,
+    pub(crate) folder: PathBuf,
     kind: FileSystem,
 }
 
@@ -57,7 +57,7 @@ impl Rig {
         }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
@@ -106,7 +106,7 @@ impl Rig {
     }
 }
 
-fn on_each(pace: Pace, test: impl Fn(&Rig)) {
+pub(crate) fn on_each(pace: Pace, test: impl Fn(&Rig)) {
     for kind in [FileSystem::Ext4, FileSystem::Xfs] {
         if let Some(rig) = Rig::new(kind, pace) {
             test(&rig);
@@ -175,7 +175,7 @@ fn echo() -> Vec<u8> {
     wat::parse_str(text).expect("a module")
 }
 
-fn inverted(data: &[u8]) -> Vec<u8> {
+pub(crate) fn inverted(data: &[u8]) -> Vec<u8> {
     data.iter().map(|byte| !byte).collect()
 }
 
@@ -379,5 +379,43 @@ fn a_file_of_bitmaps_is_combined_in_the_array() {
         file.settle(true).expect("it is where it was");
         let read = fs::read(rig.path("bitmaps")).expect("it is there");
         assert!(read == (0..COUNT).flat_map(bitmap).collect::<Vec<u8>>());
+    });
+}
+
+/// fio writes and verifies files while tasks work on another.
+#[test]
+fn fio_verifies_beside_tasks() {
+    if let Err(why) = tool("fio", &["--version"]) {
+        eprintln!("SKIPPED: {why}");
+        return;
+    }
+    on_each(Pace::None, |rig| {
+        let (path, written) = (rig.path("file"), data(1_000_000, 1));
+        write_file(&path, &written);
+        let mount = rig.open();
+        let folder = format!("--directory={}", rig.folder.display());
+        let jobs = [
+            "--name=verified",
+            "--rw=randwrite",
+            "--bsrange=4k-64k",
+            "--size=16m",
+            "--verify=crc32c",
+            "--verify_fatal=1",
+            "--direct=1",
+            "--ioengine=psync",
+            "--numjobs=2",
+            folder.as_str(),
+        ];
+        thread::scope(|scope| {
+            let fio = scope.spawn(|| tool("fio", &jobs));
+            for _ in 0..10 {
+                let file = mount.write("file", Sharing::Alone).expect("it is alone");
+                let outcome = rig.run_over(&invert(1), vec![file]);
+                assert_eq!(outcome.ended, Ended::Committed, "{}", outcome.reason);
+            }
+            let ran = fio.join().expect("it ends");
+            ran.unwrap_or_else(|why| panic!("{why}"));
+        });
+        assert!(fs::read(&path).expect("it is there") == written);
     });
 }

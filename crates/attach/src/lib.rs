@@ -4,7 +4,7 @@
 //! fast as it can; whoever serves a host hands it requests. `fuse` has Linux see the drive as a file, `mount` puts a file system
 //! on that; `attachment` is all of it, from the image to the mount point. `mounted` finds where files of such a file system lie,
 //! so that tasks, streams and collectors work on them. `tcp` serves hosts on a network, and `initiator` is a host's end: a drive
-//! that another process serves.
+//! that another process serves. `serving` is all of a drive on a network, from the image to the socket.
 
 pub mod attachment;
 pub mod engine;
@@ -13,5 +13,6 @@ pub mod initiator;
 pub mod mount;
 pub mod mounted;
 pub mod notes;
+pub mod serving;
 pub mod tcp;
 pub mod unmount;

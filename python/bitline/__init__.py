@@ -42,8 +42,10 @@ if TYPE_CHECKING:
     from bitline.groups import Group, Groups
     from bitline.media import DriveAge, Inventory, Media, Preconditioned, VectorSpace
     from bitline.memory import Memory
+    from bitline.mounting import Mounted, mounted
     from bitline.opening import connect, open, presets  # noqa: A004 (bitline.open, as gzip.open)
     from bitline.pending import Pending
+    from bitline.placed import MountedFile
     from bitline.platforms import PLATFORMS, Platform
     from bitline.report import (
         FlowReport,
@@ -82,8 +84,10 @@ _HOMES = {
     "groups": "Group Groups",
     "media": "DriveAge Inventory Media Preconditioned VectorSpace",
     "memory": "Memory",
+    "mounting": "Mounted mounted",
     "opening": "connect open presets",
     "pending": "Pending",
+    "placed": "MountedFile",
     "platforms": "PLATFORMS Platform",
     "report": "FlowReport Interval Latency QueriesReport Report ReportWarning Series TraceReport "
     "WorkloadInterval",
@@ -136,6 +140,8 @@ __all__ = [
     "Media",
     "MediaError",
     "Memory",
+    "Mounted",
+    "MountedFile",
     "NotFoundError",
     "NvmeError",
     "PagePart",
@@ -177,6 +183,7 @@ __all__ = [
     "advise",
     "cells",
     "connect",
+    "mounted",
     "nand",
     "nor",
     "open",

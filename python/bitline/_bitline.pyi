@@ -285,7 +285,7 @@ class Tasks:
     def run(
         self,
         what: tuple[int, int] | bytes,
-        files: builtins.list[tuple[str, bool]],
+        files: builtins.list[tuple[str, bool, tuple[int, builtins.list[tuple[int, int]]] | None]],
         stores: builtins.list[str],
         arguments: bytes,
         isolation: str,
@@ -298,7 +298,7 @@ class Tasks:
     def submit(
         self,
         what: tuple[int, int] | bytes,
-        files: builtins.list[tuple[str, bool]],
+        files: builtins.list[tuple[str, bool, tuple[int, builtins.list[tuple[int, int]]] | None]],
         stores: builtins.list[str],
         arguments: bytes,
         isolation: str,
@@ -311,7 +311,7 @@ class Tasks:
     def run_on_host(
         self,
         module: bytes,
-        files: builtins.list[tuple[str, bool]],
+        files: builtins.list[tuple[str, bool, tuple[int, builtins.list[tuple[int, int]]] | None]],
         arguments: bytes,
         limits: tuple[int, int, int, int, int],
     ) -> tuple[str, int, str, bytes, str, tuple[int, int, int, int]]:
@@ -320,7 +320,7 @@ class Tasks:
     def submit_on_host(
         self,
         module: bytes,
-        files: builtins.list[tuple[str, bool]],
+        files: builtins.list[tuple[str, bool, tuple[int, builtins.list[tuple[int, int]]] | None]],
         arguments: bytes,
         limits: tuple[int, int, int, int, int],
     ) -> Pending:
@@ -346,7 +346,7 @@ class Collectors:
     def attach(
         self,
         port: int,
-        path: str | None,
+        path: tuple[str, tuple[int, list[tuple[int, int]]] | None] | None,
         wiring: tuple[int, int, int],
         policy: str,
         share: int,
@@ -395,7 +395,7 @@ class Streams:
     def open(
         self,
         what: tuple[int, int] | bytes,
-        files: list[tuple[str, bool]],
+        files: list[tuple[str, bool, tuple[int, builtins.list[tuple[int, int]]] | None]],
         stores: list[str],
         arguments: bytes,
         isolation: str,
@@ -578,6 +578,42 @@ class Volume:
 
     def volume_usage(self) -> tuple[int, int, int]:
         """First block, blocks and free blocks of the volume; all zero if there is none."""
+
+@final
+class Mounted:
+    """A file system that is mounted, and lies on a drive with blocks of so many bytes."""
+
+    def __new__(cls, folder: str, block: int) -> Mounted: ...
+    def head(self) -> tuple[int, int]:
+        """The first block of the file system, and how many tell which it is."""
+
+    def check(self, head: bytes) -> None:
+        """Whether it is on the drive that has these bytes there."""
+
+    def place(self) -> tuple[str, int]:
+        """What kind it is, and the bytes of the drive before it."""
+
+    def read(self, path: str) -> MountedFile:
+        """Register a file to be read."""
+
+    def write(self, path: str, shared: bool) -> MountedFile:
+        """Register one to be written, which others may have open or not."""
+
+    def create(self, path: str, size: int) -> MountedFile:
+        """Register a new one, of so many bytes."""
+
+@final
+class MountedFile:
+    """A file of a mounted file system that is registered, until it is settled."""
+
+    def row(self) -> tuple[str, bool, tuple[int, list[tuple[int, int]]]]:
+        """Its path, whether it may be written, and where it lies: bytes, and runs of blocks."""
+
+    def settle(self, good: bool) -> None:
+        """End its registration, after what the drive did with it."""
+
+    def forget(self) -> None:
+        """End it, if nobody has."""
 
 @final
 class Pending:

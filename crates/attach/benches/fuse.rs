@@ -14,9 +14,9 @@ use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 
 use bitline::{Config, ConfigBuilder, DEFAULT_PRESET, Drive};
-use bitline_attach::attachment::{Attachment, Options};
-use bitline_attach::engine::Pace;
-use bitline_attach::unmount::Unmount;
+use attach::attachment::{Attachment, Options};
+use attach::engine::Pace;
+use attach::unmount::Unmount;
 use fuser::{
     Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, InitFlags,
     KernelConfig, LockOwner, MountOption, OpenFlags, ReplyAttr, ReplyData, ReplyEmpty, ReplyEntry,

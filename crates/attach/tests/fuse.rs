@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
 use bitline::{Config, DEFAULT_PRESET, Drive};
-use bitline_attach::attachment::{AttachError, Attachment, Options, State};
-use bitline_attach::engine::{Kind, Pace};
-use bitline_attach::fuse::FuseError;
-use bitline_attach::unmount::Unmount;
+use attach::attachment::{AttachError, Attachment, Options, State};
+use attach::engine::{Kind, Pace};
+use attach::fuse::FuseError;
+use attach::unmount::Unmount;
 use rustix::fs::{FallocateFlags, fallocate};
 
 /// An attached drive in memory, and its folder.

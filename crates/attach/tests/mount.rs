@@ -9,10 +9,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bitline::{Config, ConfigBuilder, DEFAULT_PRESET, Drive};
-use bitline_attach::attachment::{AttachError, Attachment, Options, State};
-use bitline_attach::engine::{Kind, Pace};
-use bitline_attach::mount::{FileSystem, MountError};
-use bitline_attach::unmount::Unmount;
+use attach::attachment::{AttachError, Attachment, Options, State};
+use attach::engine::{Kind, Pace};
+use attach::mount::{FileSystem, MountError};
+use attach::unmount::Unmount;
 
 /// Loop devices are found one at a time.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());

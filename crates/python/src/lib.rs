@@ -13,6 +13,7 @@ mod expression;
 mod image;
 mod keeper;
 mod memory;
+mod mounted;
 mod mqsim;
 mod pending;
 mod progress;
@@ -56,6 +57,9 @@ mod _bitline {
 
     #[pymodule_export]
     use super::memory::Memory;
+
+    #[pymodule_export]
+    use super::mounted::{Mounted, MountedFile};
 
     #[pymodule_export]
     use super::mqsim::{mqsim_requests, validate_mqsim};

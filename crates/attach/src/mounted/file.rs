@@ -147,6 +147,11 @@ impl MountedFile {
         &self.extents
     }
 
+    /// Bytes of one.
+    pub fn block_bytes(&self) -> u64 {
+        self.blocks.bytes
+    }
+
     /// Where it lies, for what takes such files: tasks, streams and collectors.
     pub fn placed(&self) -> Placed {
         Placed::new(self.bytes, self.extents.clone())

@@ -12,10 +12,12 @@ mod extents;
 mod file;
 mod lease;
 mod map;
+mod rows;
 mod system;
 
 pub use error::MountedError;
 pub use file::MountedFile;
+pub use rows::Rows;
 pub use system::{Mounted, Sharing};
 
 use bitline::{Ended, Outcome, TaskFile};

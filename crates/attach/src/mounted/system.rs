@@ -67,13 +67,26 @@ impl Mounted {
         &self,
         read: impl FnOnce(u64, u64) -> Result<Vec<u8>, bitline::Error>,
     ) -> Result<(), MountedError> {
-        let node = &self.device.node;
+        let (first, blocks) = self.head();
+        self.check_head(&read(first, blocks)?)
+    }
+
+    /// The first block of the file system, and how many have its UUID.
+    pub fn head(&self) -> (u64, u64) {
+        let first = self.blocks.offset / self.blocks.bytes;
+        (first, HEAD_BYTES.div_ceil(self.blocks.bytes))
+    }
+
+    /// As [`Mounted::check`], of what the drive has in its [`Mounted::head`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn check_head(&self, of_drive: &[u8]) -> Result<(), MountedError> {
+        let (node, (first, _)) = (&self.device.node, self.head());
         let mut of_host = vec![0; HEAD_BYTES as usize];
         File::open(node)
             .and_then(|mut device| device.read_exact(&mut of_host))
             .map_err(|error| MountedError::system(node, "read its superblock", error))?;
-        let first = self.blocks.offset / self.blocks.bytes;
-        let of_drive = read(first, HEAD_BYTES.div_ceil(self.blocks.bytes))?;
         let uuid = self.device.uuid_at..self.device.uuid_at + 16;
         match of_drive.get(uuid.clone()) == of_host.get(uuid) {
             true => Ok(()),

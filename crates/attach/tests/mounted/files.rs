@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::thread;
 use std::time::Duration;
 
-use bitline_attach::mounted::{MountedError, Sharing};
+use attach::mounted::{MountedError, Sharing};
 
 use crate::place::{Place, data, mounted, write_file};
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use bitline_attach::mounted::{Mounted, MountedFile};
+use attach::mounted::{Mounted, MountedFile};
 
 pub(crate) const BLOCK_BYTES: u32 = 4096;
 const BYTES: u64 = 512 << 20;

@@ -3,11 +3,11 @@
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt;
 
-use bitline_attach::mounted::{Mounted, Sharing};
+use attach::mounted::{Mounted, Sharing};
 
 use crate::place::{BLOCK_BYTES, data, mounted, tool, write_file};
 
-fn text<T: std::fmt::Debug>(refused: Result<T, bitline_attach::mounted::MountedError>) -> String {
+fn text<T: std::fmt::Debug>(refused: Result<T, attach::mounted::MountedError>) -> String {
     refused.expect_err("it is refused").to_string()
 }
 

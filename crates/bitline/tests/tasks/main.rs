@@ -16,6 +16,7 @@ mod modules;
 mod names;
 mod on_host;
 mod operators;
+mod placed;
 mod power;
 #[path = "../support/random.rs"]
 mod random;

@@ -15,6 +15,7 @@ mod memory;
 mod mqsim;
 mod pending;
 mod progress;
+mod remote;
 mod rows;
 mod running;
 mod search;
@@ -58,6 +59,9 @@ mod _bitline {
 
     #[pymodule_export]
     use super::pending::Pending;
+
+    #[pymodule_export]
+    use super::remote::{connect, remote_name};
 
     #[pymodule_export]
     use super::search::Search;

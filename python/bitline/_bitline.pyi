@@ -660,13 +660,6 @@ class Drive:
         """Open a drive, with an image file (made if it does not exist) or as the configuration says."""
 
     @staticmethod
-    def connect(
-        address: str, timeout: float, header_digest: bool = False, data_digest: bool = False
-    ) -> Drive:
-        """Connect to a drive elsewhere, at `nvme+tcp://HOST[:PORT][/NQN]`."""
-    def remote_name(self) -> str | None:
-        """What a drive elsewhere is called; none for one in this process."""
-    @staticmethod
     def existing(image: Path, read_only: bool = False) -> Drive:
         """Open the drive in an existing image file, with the configuration it was made with.
 
@@ -866,6 +859,12 @@ def advise(
         given: Where vectors are: vector, group, whether inverted. Others are in one further group.
         bits: Length of vectors; a page in every plane if not given.
     """
+
+def connect(address: str, timeout: float, header_digest: bool = False, data_digest: bool = False) -> Drive:
+    """Connect to a drive elsewhere, at `nvme+tcp://HOST[:PORT][/NQN]`."""
+
+def remote_name(drive: Drive) -> str | None:
+    """What a drive elsewhere is called; none for one in this process."""
 
 def preset_names() -> list[str]:
     """The names of all presets."""

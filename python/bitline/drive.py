@@ -142,7 +142,7 @@ class Drive:
     @property
     def address(self) -> str | None:
         """Where it is, of a drive that `bitline.connect` gave: `nvme+tcp://HOST:PORT/NQN`."""
-        return self._native.remote_name()
+        return _bitline.remote_name(self._native)
 
     @property
     def now(self) -> Duration:

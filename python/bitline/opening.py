@@ -95,12 +95,13 @@ def connect(
 ) -> Drive:
     """Connect to a drive of another process or machine, over NVMe/TCP.
 
-    The drive is used as one that `open` gives; what only its own process can do (explain, trace, cut its power,
-    make it older, run workloads) raises `UsageError`. Its clock is that of the other process. See docs/remote.md.
+    The drive is used as one that `open` gives; what only its own process can do (explain, trace, cut its
+    power, make it older, run workloads) raises `UsageError`. Its clock is that of the other process. See
+    docs/remote.md.
 
     Args:
-        address: `nvme+tcp://HOST[:PORT][/NQN]`. Port 4420 if none is given; without a name (NQN) the target is
-            asked which drive it has, and it must have one.
+        address: `nvme+tcp://HOST[:PORT][/NQN]`. Port 4420 if none is given; without a name (NQN) the target
+            is asked which drive it has, and it must have one.
         timeout: Seconds that a step of connecting may take, and after which silence of the drive is an error.
         header_digest: Whether headers are protected by a CRC.
         data_digest: Whether data is.
@@ -112,7 +113,7 @@ def connect(
         UsageError: An address that is none.
         ConnectionError: Nobody answers, or not as NVMe/TCP says, or the target is no drive of Bitline's.
     """
-    native = _bitline.Drive.connect(address, timeout, header_digest=header_digest, data_digest=data_digest)
+    native = _bitline.connect(address, timeout, header_digest=header_digest, data_digest=data_digest)
     return Drive(native)
 
 

@@ -3,9 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::Duration;
 
-use attach::initiator::{self, Address, AddressError, Options};
 use bitline::advise::Asked;
 use bitline::workload::RunOptions;
 use bitline::{Error, Host, Platform, Request, Span, VectorId};
@@ -35,7 +33,7 @@ type MovedRow = ((u32, u32), String, VectorRow);
 
 /// A drive in this process, of the thread that opened it.
 #[pyclass(frozen, module = "bitline._bitline")]
-pub(crate) struct Drive(Key);
+pub(crate) struct Drive(pub(crate) Key);
 
 impl Drop for Drive {
     fn drop(&mut self) {
@@ -69,38 +67,6 @@ impl Drive {
         };
         let key = keep(|| open(&image, watch()).map_err(to_python))?;
         Ok(Drive(key))
-    }
-
-    /// Connects to a drive elsewhere, at `nvme+tcp://HOST[:PORT][/NQN]`; of silence for longer than `timeout` seconds is made an
-    /// error.
-    #[staticmethod]
-    #[pyo3(signature = (address, timeout, header_digest = false, data_digest = false))]
-    fn connect(
-        address: &str,
-        timeout: f64,
-        header_digest: bool,
-        data_digest: bool,
-    ) -> PyResult<Drive> {
-        let address: Address = address
-            .parse()
-            .map_err(|error: AddressError| usage(error.to_string()))?;
-        let timeout = Duration::try_from_secs_f64(timeout)
-            .ok()
-            .filter(|timeout| !timeout.is_zero());
-        let timeout = timeout.ok_or_else(|| {
-            usage("timeout: it must be more than 0 seconds, and a time that a clock can tell")
-        })?;
-        let mut options = Options::default();
-        options.timeout = timeout;
-        options.digests.header = header_digest;
-        options.digests.data = data_digest;
-        let key = keep(|| initiator::connect(&address, options, watch()).map_err(to_python))?;
-        Ok(Drive(key))
-    }
-
-    /// What a drive elsewhere is called; none for one in this process.
-    fn remote_name(&self) -> PyResult<Option<String>> {
-        self.with(|drive| Ok(drive.remote_name()))
     }
 
     /// Finishes what is in flight and makes the image durable. Interrupted, the drive stays open.

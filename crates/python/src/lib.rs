@@ -17,6 +17,7 @@ mod mounted;
 mod mqsim;
 mod pending;
 mod progress;
+mod remote;
 mod rows;
 mod running;
 mod search;
@@ -66,6 +67,9 @@ mod _bitline {
 
     #[pymodule_export]
     use super::pending::Pending;
+
+    #[pymodule_export]
+    use super::remote::{connect, remote_name};
 
     #[pymodule_export]
     use super::search::Search;

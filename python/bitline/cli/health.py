@@ -8,7 +8,7 @@ from bitline.opening import open_or_connect
 
 
 def health(file: Place, as_json: Json = False) -> None:
-    """Tell the health of a drive in an image or at an address: SMART page, wear, age. The file is not written.
+    """Tell the health of a drive in an image or at an address: SMART page, wear, age. Nothing is written.
 
     The age of a drive at an address only its own process knows.
     """

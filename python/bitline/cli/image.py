@@ -46,7 +46,7 @@ def create(
 
 @app.command()
 def info(file: Place, wide: Wide = False, as_json: Json = False) -> None:
-    """Tell what a drive holds, in an image or at an address: its space, wear, vectors. The file is not written."""
+    """Tell what a drive in an image or at an address holds: its space, wear, vectors."""
     with open_or_connect(file, read_only=True) as drive:
         # Before the look does anything that the drive would count.
         health = drive.admin.health()

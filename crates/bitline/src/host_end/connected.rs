@@ -58,6 +58,10 @@ impl Host {
         let ledger = &informant.ledger;
         let computer = Rc::new(Computer::new(sim, host_config, ledger));
         let outlooks = informant.outlooks(config, &learned);
+        let batches = Batches::new(
+            config.device.nand.geometry.page_bytes,
+            host_config.batch_bytes.min(informant.transfer_max(&block)),
+        );
         Ok(Host {
             bits: BitsDevice::new(block.clone()),
             mount: Rc::new(Mount::new(sim, is_used)),
@@ -67,10 +71,7 @@ impl Host {
             card: Rc::new(Card::new(sim, config, ledger)),
             receiver: Rc::new(Receiver::new(sim, config, ledger)),
             computer,
-            batches: Batches::new(
-                config.device.nand.geometry.page_bytes,
-                host_config.batch_bytes,
-            ),
+            batches,
             stores_data,
             programs: Rc::new(Programs::new(sim)),
             collecting: Rc::new(Collecting::new(sim)),

@@ -72,6 +72,14 @@ impl Informant {
         (queues, entries.max(2).min(config.queue_entries))
     }
 
+    /// Bytes that one command moves at most, if something between host and drive bounds them; blocks are on the way.
+    pub(crate) fn transfer_max(&self, block: &BlockDevice<Queue>) -> u64 {
+        match self.controller {
+            Some(_) => u64::MAX,
+            None => block.bytes_per_command(),
+        }
+    }
+
     /// What is known before an evaluation of what it will take.
     pub(crate) fn outlooks(&self, config: &Config, learned: &Learned) -> Outlooks {
         Outlooks::of(self.bits.clone(), config, learned.pages.clone())

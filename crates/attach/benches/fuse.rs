@@ -13,10 +13,10 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 
-use bitline::{Config, ConfigBuilder, DEFAULT_PRESET, Drive};
 use attach::attachment::{Attachment, Options};
 use attach::engine::Pace;
 use attach::unmount::Unmount;
+use bitline::{Config, ConfigBuilder, DEFAULT_PRESET, Drive};
 use fuser::{
     Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, InitFlags,
     KernelConfig, LockOwner, MountOption, OpenFlags, ReplyAttr, ReplyData, ReplyEmpty, ReplyEntry,

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
-use bitline::{Config, DEFAULT_PRESET, Drive};
 use attach::attachment::{AttachError, Attachment, Options, State};
 use attach::engine::{Kind, Pace};
 use attach::fuse::FuseError;
 use attach::unmount::Unmount;
+use bitline::{Config, DEFAULT_PRESET, Drive};
 use rustix::fs::{FallocateFlags, fallocate};
 
 /// An attached drive in memory, and its folder.

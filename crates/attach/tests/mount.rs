@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bitline::{Config, ConfigBuilder, DEFAULT_PRESET, Drive};
 use attach::attachment::{AttachError, Attachment, Options, State};
 use attach::engine::{Kind, Pace};
 use attach::mount::{FileSystem, MountError};
 use attach::unmount::Unmount;
+use bitline::{Config, ConfigBuilder, DEFAULT_PRESET, Drive};
 
 /// Loop devices are found one at a time.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());

@@ -40,8 +40,9 @@ soak: system ## Live 2,020 drives through 100,000 power cuts, damage a million i
 	BITLINE_CASES=10000 cargo test -p bitline --test fastest --locked -- --nocapture
 	BITLINE_SEEDS=0..2020 cargo test -p bitline-tests --test simulation --locked -- --nocapture what_is_acknowledged_survives
 
-fuzz: system ## Send ten million random queue entries to a drive, ten times what the tests do
+fuzz: system ## Send ten million random queue entries to a drive and a million PDUs to its target, ten times what the tests do
 	BITLINE_ENTRIES=10000000 cargo test --release -p bitline-tests --test simulation --locked -- --nocapture random_entries
+	BITLINE_FUZZ_PDUS=1000000 cargo test --release -p bitline-attach --lib --locked -- --nocapture random_pdus
 
 mutants: system ## Change the firmware in 80 places, one at a time: which changes fail no test? (an hour)
 	python3 scripts/mutants.py

@@ -1,7 +1,7 @@
 """The compiled part of `bitline`: glue over the Rust crates. Use `bitline` itself, which is documented."""
 
 import builtins
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import final
 
@@ -18,6 +18,7 @@ __all__ = [
     "Expression",
     "Pending",
     "Search",
+    "Server",
     "Streams",
     "Tasks",
     "Volume",
@@ -75,6 +76,27 @@ class Attachment:
     def bytes(self) -> int: ...
     def device(self) -> Path | None: ...
     def stop(self, force: bool = False) -> None: ...
+
+@final
+class Server:
+    """A drive that is served over NVMe/TCP until it is stopped. May be used from any thread."""
+
+    def __new__(
+        cls,
+        listen: Sequence[str],
+        config: Config | None = None,
+        image: str | Path | None = None,
+        *,
+        socket: str | Path | None = None,
+        pace: str = "none",
+        hosts: Sequence[str] | None = None,
+        nqn: str | None = None,
+        trace: str | Path | None = None,
+    ) -> Server: ...
+    def addresses(self) -> list[str]: ...
+    def snapshot(self) -> str: ...
+    def wait(self, seconds: float) -> bool: ...
+    def stop(self) -> None: ...
 
 def name_lookups(
     config: Config,

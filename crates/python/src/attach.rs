@@ -47,14 +47,9 @@ impl Attachment {
             .transpose()
             .map_err(said)?;
         options.trace = trace;
-        let config = config.map(|config| config.0.clone());
         let path = image.clone();
-        let open = move || match (config, path) {
-            (None, Some(path)) => bitline::Drive::open_existing_image(&path),
-            (None, None) => bitline::Drive::open(bitline::Config::preset(bitline::DEFAULT_PRESET)?),
-            (Some(config), Some(path)) => bitline::Drive::open_image(config, &path),
-            (Some(config), None) => bitline::Drive::open(config),
-        };
+        let open = opening(config, image);
+        let image = path;
         let start = || Attached::start(open, image.as_deref(), &at, &options);
         let attached = py.detach(start).map_err(attach_error)?;
         Ok(Attachment {
@@ -128,8 +123,22 @@ impl Attachment {
     }
 }
 
+/// What opens a drive on its own thread: of the configuration, in the image if one is given; or the one in an existing image.
+pub(crate) fn opening(
+    config: Option<&Config>,
+    image: Option<PathBuf>,
+) -> impl FnOnce() -> Result<bitline::Drive, bitline::Error> + Send + use<> {
+    let config = config.map(|config| config.0.clone());
+    move || match (config, image) {
+        (None, Some(path)) => bitline::Drive::open_existing_image(&path),
+        (None, None) => bitline::Drive::open(bitline::Config::preset(bitline::DEFAULT_PRESET)?),
+        (Some(config), Some(path)) => bitline::Drive::open_image(config, &path),
+        (Some(config), None) => bitline::Drive::open(config),
+    }
+}
+
 /// An error in words of the attach crate.
-fn said(error: impl std::fmt::Display) -> PyErr {
+pub(crate) fn said(error: impl std::fmt::Display) -> PyErr {
     usage(error.to_string())
 }
 
@@ -142,7 +151,7 @@ fn attach_error(error: AttachError) -> PyErr {
 }
 
 /// The exception for an error of a drive that is served.
-fn engine_error(error: EngineError) -> PyErr {
+pub(crate) fn engine_error(error: EngineError) -> PyErr {
     match error {
         EngineError::Drive(error) => to_python(error),
         error => internal(error.to_string()),

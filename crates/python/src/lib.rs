@@ -21,6 +21,7 @@ mod remote;
 mod rows;
 mod running;
 mod search;
+mod serve;
 mod streams;
 mod tasks;
 mod tpch;
@@ -73,6 +74,9 @@ mod _bitline {
 
     #[pymodule_export]
     use super::search::Search;
+
+    #[pymodule_export]
+    use super::serve::Server;
 
     #[pymodule_export]
     use super::collectors::Collectors;

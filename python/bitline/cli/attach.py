@@ -1,11 +1,8 @@
 """`bitline attach`: a drive as a file of Linux, or mounted, until Ctrl-C or `umount`."""
 
 import json
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
 from typing import Annotated
 
 import typer
@@ -14,6 +11,7 @@ from bitline import _bitline
 from bitline.cli.endpoint import address, endpoint
 from bitline.cli.live import Shown, Snapshot, prometheus
 from bitline.cli.options import Config, Preset, Set, destination, distinct, settings
+from bitline.cli.signals import Signals, counted
 from bitline.display.formats import size
 from bitline.errors import InternalError, UsageError
 from bitline.opening import to_attach
@@ -82,7 +80,7 @@ def attach(
     With --mount, all steps are done, and undone at the end. It ends with Ctrl-C, SIGTERM, or `umount DIR`.
     Needs root, or fusermount3 without --mount.
     """
-    where = None if metrics is None else address("--metrics", metrics, anywhere=metrics_anywhere)
+    where = None if metrics is None else address("--metrics", metrics, "read this", anywhere=metrics_anywhere)
     if metrics_anywhere and metrics is None:
         raise UsageError("--metrics-anywhere says where --metrics may be; give that, too")
     distinct(("the image", image), ("--trace", trace))
@@ -90,7 +88,7 @@ def attach(
         destination("--trace", trace)
     wanted = to_attach(preset, config, settings(set_), image)
     shown = Shown(f"{image or 'a drive in memory'} at {folder}, pace {pace}", as_json=as_json)
-    with _signals() as signals:
+    with counted() as signals:
         attachment = _bitline.Attachment(folder, wanted, image, pace=pace, mount=mount, trace=trace)
         try:
             with endpoint(where, lambda: prometheus(_snapshot(attachment))) as url, shown.going() as show:
@@ -107,36 +105,13 @@ def attach(
         shown.say(f"wrote {trace}")
 
 
-class _Signals:
-    """Counts requests to end, by Ctrl-C or SIGTERM."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def note(self, _number: int, _frame: FrameType | None) -> None:
-        self.count += 1
-
-
-@contextmanager
-def _signals() -> Iterator[_Signals]:
-    """Count signals that end programs otherwise, while the block runs: what is mounted is undone before."""
-    signals = _Signals()
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = [signal.signal(number, signals.note) for number in numbers]
-    try:
-        yield signals
-    finally:
-        for number, handler in zip(numbers, before, strict=True):
-            signal.signal(number, handler)
-
-
 def _snapshot(attachment: _bitline.Attachment) -> Snapshot:
     found: Snapshot = json.loads(attachment.snapshot())
     return found
 
 
 def _watch(
-    attachment: _bitline.Attachment, shown: Shown, show: Callable[[Snapshot], None], signals: _Signals
+    attachment: _bitline.Attachment, shown: Shown, show: Callable[[Snapshot], None], signals: Signals
 ) -> None:
     """Show what the drive does until somebody ends it."""
     state, waited = "attached", 0.0
@@ -157,7 +132,7 @@ def _watch(
     show(_snapshot(attachment))
 
 
-def _stop(attachment: _bitline.Attachment, shown: Shown, signals: _Signals) -> None:
+def _stop(attachment: _bitline.Attachment, shown: Shown, signals: Signals) -> None:
     """Undo everything. What somebody uses is waited for, until there is another signal."""
     seen, has_told = signals.count, False
     while True:

@@ -325,7 +325,7 @@ def test_figures_are_shown() -> None:
 )
 def test_figures_are_for_this_machine_alone(text: str) -> None:
     with pytest.raises(UsageError):
-        address("--metrics", text, anywhere=False)
+        address("--metrics", text, "read this", anywhere=False)
 
 
 def test_addresses_are_read() -> None:

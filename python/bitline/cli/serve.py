@@ -86,10 +86,10 @@ def serve(
         bool, typer.Option("--json", help="Print a JSON object a second, one a line, instead of a table.")
     ] = False,
 ) -> None:
-    """Serve a drive over NVMe/TCP: Linux, and `bitline.connect`, connect to it. It ends with Ctrl-C or SIGTERM.
+    """Serve a drive over NVMe/TCP, to Linux and to `bitline.connect`, until Ctrl-C or SIGTERM.
 
-    There is no encryption (TLS), and a host's name is no proof of who it is: whoever reaches the address can read and
-    write the drive.
+    There is no encryption (TLS), and a host's name is no proof of who it is: whoever reaches the address can
+    read and write the drive.
     """
     places = listen or ["127.0.0.1:4420"]
     for text in places:

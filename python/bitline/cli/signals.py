@@ -13,6 +13,7 @@ class Signals:
         self.count = 0
 
     def note(self, _number: int, _frame: FrameType | None) -> None:
+        """Note one, as the handler of signals."""
         self.count += 1
 
 

@@ -9,7 +9,7 @@ with drive.streams.open("frames", task="edges.wasm", params=threshold) as stream
 ```
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -19,7 +19,7 @@ from bitline.arguments import DWORD_MAX, NUMBER_MAX, PathLike, plain_bytes, whol
 from bitline.collectors import Collector
 from bitline.errors import BitlineError, UsageError
 from bitline.placed import MountedFile
-from bitline.tasks import Isolation, Mode, Program, TaskResult, stream_request, task_result
+from bitline.tasks import Files, Isolation, Mode, Program, TaskResult, stream_request, task_result
 
 if TYPE_CHECKING:
     from bitline._bitline import Streams as NativeStreams
@@ -153,7 +153,7 @@ class Streams:
         task: "PathLike | bytes | Program",
         params: bytes = b"",
         to: "str | MountedFile | None" = None,
-        files: "Mapping[str, Mode] | Mapping[str | MountedFile, Mode] | None" = None,
+        files: Files | None = None,
         stores: "Sequence[str]" = (),
         isolation: "Isolation" = "snapshot",
         piece_size: int = 0,

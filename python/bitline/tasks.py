@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 #: How a run may use an object: read it, or write it, too. `w` does not empty it: objects keep their length.
 Mode: TypeAlias = Literal["r", "w", "rw"]
+#: Files of a run: names of objects or `MountedFile`s, and what is done to each. Any, as a mapping with one kind of
+#: keys is none with both.
+Files: TypeAlias = Mapping[Any, Mode]
 #: How a run is kept apart from others: `snapshot` and `serializable` are transactions; `file` and `block` are
 #: none, to compare with.
 Isolation: TypeAlias = Literal["snapshot", "serializable", "file", "block"]
@@ -144,7 +147,7 @@ class Tasks:
     def run(
         self,
         task: "PathLike | bytes | Program",
-        files: "Mapping[str, Mode] | Mapping[str | MountedFile, Mode] | None" = None,
+        files: Files | None = None,
         args: bytes = b"",
         *,
         where: Where = "drive",
@@ -199,7 +202,7 @@ class Tasks:
     def submit(
         self,
         task: "PathLike | bytes | Program",
-        files: "Mapping[str, Mode] | Mapping[str | MountedFile, Mode] | None" = None,
+        files: Files | None = None,
         args: bytes = b"",
         *,
         where: Where = "drive",
@@ -306,7 +309,7 @@ def _is_on_host(
 
 def _request(
     task: "PathLike | bytes | Program",
-    files: "Mapping[str, Mode] | Mapping[str | MountedFile, Mode] | None",
+    files: Files | None,
     stores: "Sequence[str]",
     args: bytes,
     isolation: "str | None",
@@ -330,7 +333,7 @@ def _request(
 
 def stream_request(
     task: "PathLike | bytes | Program",
-    files: "Mapping[str | MountedFile, Mode]",
+    files: Files,
     stores: "Sequence[str]",
     args: bytes,
     isolation: str,
@@ -352,7 +355,7 @@ def stream_request(
 
 def _host_request(
     module: "PathLike | bytes | Program",
-    files: "Mapping[str, Mode] | Mapping[str | MountedFile, Mode] | None",
+    files: Files | None,
     args: bytes,
     limits: tuple[int, int, int, int, int],
 ) -> "_HostRequest":
@@ -360,7 +363,7 @@ def _host_request(
     return _module(module), _files(files), _arguments(args), _limits(limits)
 
 
-def _files(files: "Mapping[str, Mode] | Mapping[str | MountedFile, Mode] | None") -> list[FileRow]:
+def _files(files: Files | None) -> list[FileRow]:
     if not isinstance(files or {}, Mapping):
         raise TypeError(f"files are a mapping of names to modes, not {type(files).__name__}")
     return [_file(name, mode) for name, mode in (files or {}).items()]

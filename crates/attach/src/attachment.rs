@@ -8,6 +8,7 @@ use crate::engine::{Engine, EngineError, Handle, Pace, Snapshot, TraceFile};
 use crate::fuse::{FuseError, FuseServer, Threads};
 use crate::mount::{FileSystem, MountError, Mounts};
 use crate::notes::Notes;
+use crate::tcp::{Server, ServerError, ServerOptions};
 use crate::unmount::Unmount;
 
 /// Why a drive is not attached, or not detached.
@@ -20,6 +21,9 @@ pub enum AttachError {
     /// Its file.
     #[error(transparent)]
     Fuse(#[from] FuseError),
+    /// Where hosts connect to it.
+    #[error(transparent)]
+    Server(#[from] ServerError),
     /// The file system on it.
     #[error(transparent)]
     Mount(#[from] MountError),
@@ -37,6 +41,8 @@ pub struct Options {
     pub trace: Option<PathBuf>,
     /// The threads between the kernel and the drive.
     pub threads: Threads,
+    /// Where hosts connect to it besides, which run tasks on files of the mount (`mounted`); nowhere if there is none.
+    pub server: Option<ServerOptions>,
 }
 
 impl Options {
@@ -47,6 +53,7 @@ impl Options {
             mount: None,
             trace: None,
             threads: Threads::default(),
+            server: None,
         }
     }
 }
@@ -69,6 +76,8 @@ pub struct Attachment {
     handle: Handle,
     server: Option<FuseServer>,
     mounts: Mounts,
+    /// Where hosts connect to it besides.
+    target: Option<Server>,
     /// The loop device.
     device: Option<PathBuf>,
     trace: Option<TraceFile>,
@@ -104,6 +113,7 @@ impl Attachment {
             engine: Some(engine),
             server: None,
             mounts,
+            target: None,
             device: None,
             trace: None,
             notes,
@@ -130,6 +140,9 @@ impl Attachment {
             });
             self.device = Some(device);
         }
+        if let Some(server) = &options.server {
+            self.target = Some(Server::start(self.handle.clone(), server)?);
+        }
         Ok(())
     }
 
@@ -146,6 +159,11 @@ impl Attachment {
     /// Bytes of the drive's file.
     pub fn bytes(&self) -> u64 {
         self.server.as_ref().map_or(0, FuseServer::bytes)
+    }
+
+    /// Where hosts connect to it besides, if there is such a place.
+    pub fn target(&self) -> Option<&Server> {
+        self.target.as_ref()
     }
 
     /// The loop device, if there is one.
@@ -193,6 +211,9 @@ impl Attachment {
             server.unmount(how)?;
         }
         self.server = None;
+        if let Some(target) = self.target.take() {
+            target.close();
+        }
         let trace = self.trace.take();
         let traced = trace.map_or(Ok(()), |trace| trace.write(&self.handle));
         let closed = self.engine.take().map_or(Ok(()), Engine::close);

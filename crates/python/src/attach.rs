@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 
 use crate::config::Config;
 use crate::error::{internal, json, to_python, usage};
+use crate::listening::{listening_at, places};
 
 /// A drive that is served as a file, and mounted, until it is stopped.
 #[pyclass(frozen, module = "bitline._bitline")]
@@ -30,7 +31,8 @@ impl Attachment {
     /// Attaches a drive to the folder `at`: of the configuration, in the image if one is given, which is made if it does not
     /// exist; or without a configuration the one in an existing image.
     #[new]
-    #[pyo3(signature = (at, config = None, image = None, *, pace = "none", mount = None, trace = None))]
+    #[pyo3(signature = (at, config = None, image = None, *, pace = "none", mount = None, trace = None, listen = Vec::new(), socket = None))]
+    #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
     fn new(
         py: Python<'_>,
         at: PathBuf,
@@ -39,6 +41,8 @@ impl Attachment {
         pace: &str,
         mount: Option<&str>,
         trace: Option<PathBuf>,
+        listen: Vec<String>,
+        socket: Option<PathBuf>,
     ) -> PyResult<Attachment> {
         let pace: Pace = pace.parse().map_err(said)?;
         let mut options = Options::new(pace);
@@ -47,6 +51,8 @@ impl Attachment {
             .transpose()
             .map_err(said)?;
         options.trace = trace;
+        let places = places(&listen, socket)?;
+        options.server = (!places.is_empty()).then(|| listening_at(places));
         let path = image.clone();
         let open = opening(config, image);
         let image = path;
@@ -98,6 +104,12 @@ impl Attachment {
     /// Bytes of the drive's file.
     fn bytes(&self, py: Python<'_>) -> u64 {
         py.detach(|| self.attached().bytes())
+    }
+
+    /// The addresses at which hosts connect to it besides, with the ports that it was given.
+    fn addresses(&self, py: Python<'_>) -> Vec<String> {
+        let all = py.detach(|| self.attached().target().map(|target| target.addresses()));
+        all.iter().flatten().map(ToString::to_string).collect()
     }
 
     /// The loop device beneath the file system, if there is one.

@@ -12,6 +12,7 @@ mod error;
 mod expression;
 mod image;
 mod keeper;
+mod listening;
 mod memory;
 mod mounted;
 mod mqsim;

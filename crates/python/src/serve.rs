@@ -8,12 +8,13 @@ use std::time::{Duration, Instant};
 
 use ::attach::engine::Pace;
 use ::attach::serving::{Serving, ServingError};
-use ::attach::tcp::{Listen, ServerError, ServerOptions};
+use ::attach::tcp::ServerError;
 use pyo3::prelude::*;
 
 use crate::attach::{engine_error, opening, said};
 use crate::config::Config;
 use crate::error::{json, usage};
+use crate::listening::{listening_at, places};
 
 /// A drive that is served over NVMe/TCP until it is stopped.
 #[pyclass(frozen, module = "bitline._bitline")]
@@ -41,10 +42,7 @@ impl Server {
         trace: Option<PathBuf>,
     ) -> PyResult<Server> {
         let pace: Pace = pace.parse().map_err(said)?;
-        let mut options = ServerOptions::default();
-        let places: PyResult<Vec<Listen>> = listen.iter().map(|text| place(text)).collect();
-        options.listen = places?;
-        options.listen.extend(socket.map(Listen::Unix));
+        let mut options = listening_at(places(&listen, socket)?);
         options.allowed_hosts = hosts;
         if let Some(nqn) = nqn {
             options.subsystem_nqn = nqn;
@@ -93,16 +91,6 @@ impl Server {
     fn serving(&self) -> MutexGuard<'_, Serving> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Where to listen.
-fn place(text: &str) -> PyResult<Listen> {
-    let address = text.parse().map_err(|_| {
-        usage(format!(
-            "listen at {text:?}: it is an address with its port, such as 127.0.0.1:4420 or [::1]:4420"
-        ))
-    })?;
-    Ok(Listen::Tcp(address))
 }
 
 /// The exception for an error of a drive on a network.

@@ -68,6 +68,20 @@ def attach(
     metrics_anywhere: Annotated[
         bool, typer.Option("--metrics-anywhere", help="Let --metrics be an address that others can reach.")
     ] = False,
+    listen: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--listen",
+            metavar="ADDRESS:PORT",
+            help="Let hosts of this machine connect over NVMe/TCP besides, to run tasks on files"
+            " (bitline.mounted); may be given several times.",
+            show_default=False,
+        ),
+    ] = None,
+    socket: Annotated[
+        Path | None,
+        typer.Option("--socket", metavar="FILE", help="The same, at a Unix-domain socket."),
+    ] = None,
     preset: Preset = None,
     config: Config = None,
     set_: Set = None,
@@ -83,17 +97,23 @@ def attach(
     where = None if metrics is None else address("--metrics", metrics, "read this", anywhere=metrics_anywhere)
     if metrics_anywhere and metrics is None:
         raise UsageError("--metrics-anywhere says where --metrics may be; give that, too")
+    for text in listen or ():
+        address("--listen", text, "read and write the drive", anywhere=None)
     distinct(("the image", image), ("--trace", trace))
     if trace is not None:
         destination("--trace", trace)
     wanted = to_attach(preset, config, settings(set_), image)
     shown = Shown(f"{image or 'a drive in memory'} at {folder}, pace {pace}", as_json=as_json)
     with counted() as signals:
-        attachment = _bitline.Attachment(folder, wanted, image, pace=pace, mount=mount, trace=trace)
+        attachment = _bitline.Attachment(
+            folder, wanted, image, pace=pace, mount=mount, trace=trace, listen=listen or (), socket=socket
+        )
         try:
             with endpoint(where, lambda: prometheus(_snapshot(attachment))) as url, shown.going() as show:
                 what = folder if mount else attachment.file()
                 shown.say(f"{what}: {size(attachment.bytes())}; Ctrl-C or umount {folder} ends it")
+                for place in attachment.addresses():
+                    shown.say(f"nvme+tcp://{place}")
                 if url is not None:
                     shown.say(f"figures at {url}")
                 _watch(attachment, shown, show, signals)

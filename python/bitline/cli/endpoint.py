@@ -13,14 +13,14 @@ from bitline.errors import BitlineError, UsageError
 _CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
-def address(option: str, text: str, risk: str, *, anywhere: bool) -> tuple[str, int]:
+def address(option: str, text: str, risk: str, *, anywhere: bool | None) -> tuple[str, int]:
     """Host and port of an option such as 127.0.0.1:9100 or [::1]:9100.
 
     Args:
         option: Its name.
         text: What it was given.
         risk: What others could do, if they reached that.
-        anywhere: Whether they may.
+        anywhere: Whether they may; None if no option says so.
 
     Raises:
         UsageError: It is no address, or none of this machine alone although it has to be.
@@ -34,9 +34,8 @@ def address(option: str, text: str, risk: str, *, anywhere: bool) -> tuple[str, 
     except ValueError:
         raise UsageError(f"{option} {text}: {host!r} is no IP address, such as 127.0.0.1") from None
     if not is_loopback and not anywhere:
-        raise UsageError(
-            f"{option} {text}: others could {risk}; give 127.0.0.1 or the like, or {option}-anywhere"
-        )
+        otherwise = "" if anywhere is None else f", or {option}-anywhere"
+        raise UsageError(f"{option} {text}: others could {risk}; give 127.0.0.1 or the like{otherwise}")
     return host, int(port)
 
 

@@ -31,7 +31,8 @@ const CAPITALS: &str = r#"(module
 fn main() -> Result<(), Box<dyn Error>> {
     let at = std::env::temp_dir().join(format!("bitline-example-{}", std::process::id()));
     fs::create_dir_all(&at)?;
-    let open = || Drive::open(Config::preset(DEFAULT_PRESET)?);
+    let open =
+        || Drive::open(Config::preset(DEFAULT_PRESET)?.with([("ftl.mapping_unit_bytes", "4096")])?);
     let mut options = Options::new(Pace::None);
     options.mount = Some(FileSystem::Ext4);
     match Attachment::start(open, None, &at, &options) {

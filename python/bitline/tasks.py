@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 #: How a run may use an object: read it, or write it, too. `w` does not empty it: objects keep their length.
 Mode: TypeAlias = Literal["r", "w", "rw"]
-#: Files of a run: names of objects or `MountedFile`s, and what is done to each. Any, as a mapping with one kind of
-#: keys is none with both.
+#: Files of a run: names of objects or `MountedFile`s, and what is done to each. Any, as a mapping with one
+#: kind of keys is none with both.
 Files: TypeAlias = Mapping[Any, Mode]
 #: How a run is kept apart from others: `snapshot` and `serializable` are transactions; `file` and `block` are
 #: none, to compare with.

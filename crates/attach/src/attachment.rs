@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use bitline::Drive;
+use bitline::inside::InsideHost;
 
 use crate::engine::{Engine, EngineError, Handle, Pace, Snapshot, TraceFile};
 use crate::fuse::{FuseError, FuseServer, Threads};
@@ -132,7 +133,11 @@ impl Attachment {
         let file = server.file();
         self.server = Some(server);
         if let Some(file_system) = options.mount {
-            let (device, is_new) = self.mounts.mount(&file, file_system)?;
+            let page_bytes = self.handle.ask(|_, served| {
+                let block = served.host().block();
+                u64::from(block.preferred_write_blocks()) * u64::from(block.block_bytes())
+            })?;
+            let (device, is_new) = self.mounts.mount(&file, file_system, page_bytes)?;
             let device_name = device.display();
             self.notes.note(match is_new {
                 true => format!("the drive was blank: made {file_system} on {device_name}"),

@@ -45,7 +45,7 @@ const TASK: &str = r#"(module
     (call $put_ret (i32.const 1024) (i32.const 8))))"#;
 
 /// What a host may do, and what comes of it.
-fn use_it(drive: &mut Drive) -> (Vec<u8>, Vec<u64>, Vec<u32>, Vec<u8>) {
+fn use_it(drive: &mut Drive) -> (Vec<u8>, Vec<u64>, Vec<u64>, Vec<u8>) {
     let bytes = drive.block_bytes().expect("power") as usize;
     // More than a capsule holds, and more than one PDU.
     let data: Vec<u8> = (0..bytes * 300).map(|at| (at / 7) as u8).collect();

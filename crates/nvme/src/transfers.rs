@@ -151,6 +151,7 @@ mod tests {
         let execute = ExecuteProgram {
             namespace: NAMESPACE,
             program: 0,
+            program_namespace: 0,
             request_bytes: 100,
             result_bytes: 64,
             data: sgl(100),

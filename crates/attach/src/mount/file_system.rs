@@ -1,5 +1,6 @@
 //! File systems that a drive can be given.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
@@ -42,19 +43,29 @@ impl fmt::Display for FileSystem {
     }
 }
 
+/// Bytes of a block of a file system, unless it is told otherwise.
+const FILE_SYSTEM_BLOCK_BYTES: u64 = 4096;
 /// blkid(8) found nothing that it knows.
 const NOTHING_FOUND: i32 = 2;
 
 impl FileSystem {
-    /// Makes one on a device.
-    pub(super) fn make(self, device: &Path) -> Result<(), CommandError> {
-        let device = device.as_os_str();
-        let (command, package, options): (_, _, &[&str]) = match self {
-            FileSystem::Ext4 => ("mkfs.ext4", "e2fsprogs", &["-q"]),
-            FileSystem::Xfs => ("mkfs.xfs", "xfsprogs", &["-q"]),
+    /// Makes one on a device whose drive writes so many bytes at once, a flash page: files begin at multiples of it where that
+    /// can be, so that they share no page.
+    pub(super) fn make(self, device: &Path, page_bytes: u64) -> Result<(), CommandError> {
+        let pages = page_bytes / FILE_SYSTEM_BLOCK_BYTES;
+        let (command, package, layout) = match self {
+            FileSystem::Ext4 => {
+                let stripe = format!("stride={pages},stripe_width={pages}");
+                ("mkfs.ext4", "e2fsprogs", ["-E".to_owned(), stripe])
+            }
+            FileSystem::Xfs => {
+                let stripe = format!("su={page_bytes},sw=1");
+                ("mkfs.xfs", "xfsprogs", ["-d".to_owned(), stripe])
+            }
         };
-        let options = options.iter().map(std::ffi::OsStr::new);
-        let arguments: Vec<_> = options.chain([device]).collect();
+        let layout = layout.iter().filter(|_| pages > 1).map(OsStr::new);
+        let arguments = [OsStr::new("-q")].into_iter().chain(layout);
+        let arguments: Vec<_> = arguments.chain([device.as_os_str()]).collect();
         run(command, package, &arguments).map(drop)
     }
 }
@@ -63,7 +74,7 @@ impl FileSystem {
 /// that is known.
 pub(super) fn held_by(device: &Path) -> Result<Option<String>, CommandError> {
     let ask = |tag: &str| {
-        let arguments = ["-p", "-o", "value", "-s", tag].map(std::ffi::OsStr::new);
+        let arguments = ["-p", "-o", "value", "-s", tag].map(OsStr::new);
         let arguments: Vec<_> = arguments.into_iter().chain([device.as_os_str()]).collect();
         run_for("blkid", "util-linux", &arguments, &[NOTHING_FOUND])
     };

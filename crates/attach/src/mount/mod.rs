@@ -138,7 +138,7 @@ impl Mounts {
         self.set_up.mount.as_deref()
     }
 
-    /// Sets up a file system on the drive's file; gives the loop device, and whether it was made.
+    /// Sets up a file system on the file of a drive that writes so many bytes at once; gives the loop device, and whether it was made.
     ///
     /// # Errors
     /// [`MountError::Held`] and all others; [`Mounts::undo`] undoes what was done by then.
@@ -146,6 +146,7 @@ impl Mounts {
         &self,
         file: &Path,
         file_system: FileSystem,
+        page_bytes: u64,
     ) -> Result<(PathBuf, bool), MountError> {
         let Some(at) = self.mount_point() else {
             let source = io::Error::from(io::ErrorKind::InvalidInput);
@@ -164,7 +165,7 @@ impl Mounts {
         let held = file_system::held_by(&device)?;
         let is_new = held.is_none();
         match held {
-            None => file_system.make(&device)?,
+            None => file_system.make(&device, page_bytes)?,
             Some(held) if held == file_system.to_string() => {}
             Some(held) => {
                 let wanted = file_system;
@@ -258,7 +259,11 @@ fn remove_own_folder(set_up: &SetUp) -> Result<(), MountError> {
 /// Undoes all of what a server had set up that is gone.
 fn undo(set_up: &SetUp, how: Unmount) -> Result<(), MountError> {
     undo_above(set_up, how)?;
-    let is_its = |one: &system::Mounted| one.at == set_up.folder && one.kind == "fuse.bitline";
+    // fusermount3 names the kind of FUSE, the mount of the kernel alone only its source.
+    let is_ours = |one: &system::Mounted| {
+        one.kind == "fuse.bitline" || one.kind == "fuse" && one.source == Path::new("bitline")
+    };
+    let is_its = |one: &system::Mounted| one.at == set_up.folder && is_ours(one);
     let all = system::mounted().map_err(system(&set_up.folder, "tell what is mounted"))?;
     for one in all.iter().filter(|one| is_its(one)) {
         unmounted(&one.at, how)?;

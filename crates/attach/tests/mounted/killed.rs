@@ -27,7 +27,10 @@ fn attach(folder: &Path, kind: FileSystem) -> Attachment {
     let image = folder.join("drive.img");
     let path = image.clone();
     let open = move || {
-        let config = Config::preset(DEFAULT_PRESET)?.with([("data.storage", "image")])?;
+        let config = Config::preset(DEFAULT_PRESET)?.with([
+            ("data.storage", "image"),
+            ("ftl.mapping_unit_bytes", "4096"),
+        ])?;
         Drive::open_image(config, &path)
     };
     let mut options = Options::new(Pace::None);

@@ -41,7 +41,9 @@ impl Rig {
         let name = format!("bitline-live-{}-{number}", std::process::id());
         let folder = std::env::temp_dir().join(name);
         fs::create_dir_all(&folder).expect("a folder");
-        let open = || Drive::open(Config::preset(DEFAULT_PRESET)?);
+        let open = || {
+            Drive::open(Config::preset(DEFAULT_PRESET)?.with([("ftl.mapping_unit_bytes", "4096")])?)
+        };
         let mut options = Options::new(pace);
         options.mount = Some(kind);
         match Attachment::start(open, None, &folder, &options) {

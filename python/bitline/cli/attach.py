@@ -94,6 +94,8 @@ def attach(
         attachment = _bitline.Attachment(folder, wanted, image, pace=pace, mount=mount, trace=trace)
         try:
             with endpoint(where, lambda: prometheus(_snapshot(attachment))) as url, shown.going() as show:
+                for line in attachment.notes():
+                    shown.say(line)
                 what = folder if mount else attachment.file()
                 shown.say(f"{what}: {size(attachment.bytes())}; Ctrl-C or umount {folder} ends it")
                 if url is not None:

@@ -1,5 +1,6 @@
 """Drives that Linux mounts. Where nothing can be mounted, these tests say so and are skipped."""
 
+import io
 import json
 import os
 import random
@@ -13,7 +14,6 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
 
 import pytest
 
@@ -53,12 +53,17 @@ class Server:
         command = [sys.executable, "-m", "bitline", "attach", str(at), str(image), *options]
         if not image.exists():
             command += OPTIONS
-        self._errors: IO[bytes] = (at.parent / "errors.txt").open("ab")
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self._errors)
+        self._said = at.parent / f"said-{time.monotonic_ns()}.txt"
+        # Records of its own: another server would undo what is left of this one when it is killed.
+        runtime = at.parent / "runtime"
+        runtime.mkdir(exist_ok=True)
+        environment = {**os.environ, "XDG_RUNTIME_DIR": str(runtime)}
+        with self._said.open("wb") as said:
+            self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said, env=environment)
 
-    def ready(self, is_there: Path) -> "Server":
-        """Wait until something is there."""
-        self.until(lambda: is_there.exists() and (is_there != self.at or os.path.ismount(self.at)))
+    def ready(self) -> "Server":
+        """Wait until it serves."""
+        self.until(lambda: " ends it" in self.errors())
         return self
 
     def until(self, holds: Callable[[], bool]) -> None:
@@ -71,7 +76,7 @@ class Server:
 
     def errors(self) -> str:
         """What it said on the standard error so far."""
-        return (self.at.parent / "errors.txt").read_text()
+        return self._said.read_text()
 
     def end(self, number: int = signal.SIGINT) -> str:
         """Send a signal and wait; what it printed."""
@@ -87,14 +92,14 @@ class Server:
     def kill(self) -> None:
         """As a crash of it."""
         self._process.kill()
-        self._process.wait()
+        self._process.communicate()
 
 
 @contextmanager
 def attached(at: Path, image: Path, *options: str) -> Iterator[Server]:
     """A server whose file or mount is there; ended with Ctrl-C."""
     server = Server(at, image, *options)
-    server.ready(at / "drive" if "--mount" not in options else at)
+    server.ready()
     try:
         yield server
     except BaseException:
@@ -183,7 +188,7 @@ def test_what_is_synced_survives_a_crash_of_the_server(seed: int, tmp_path: Path
     with attached(at, image, "--mount", "ext4"):
         pass
     synced: dict[str, bytes] = {}
-    server = Server(at, image, "--mount", "ext4").ready(at)
+    server = Server(at, image, "--mount", "ext4").ready()
     killed_at = time.monotonic() + 0.1 + moment.random()
     number = 0
     with suppress(OSError):
@@ -216,7 +221,7 @@ def test_what_is_synced_survives_a_crash_of_the_server(seed: int, tmp_path: Path
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_undoes_everything(number: int, tmp_path: Path) -> None:
     image, at = tmp_path / "drive.img", tmp_path / "at"
-    server = Server(at, image, "--mount", "ext4").ready(at)
+    server = Server(at, image, "--mount", "ext4").ready()
     (at / "written").write_bytes(b"before the signal")
     server.end(number)
     assert not left_behind(tmp_path)
@@ -230,11 +235,11 @@ def test_a_signal_undoes_everything(number: int, tmp_path: Path) -> None:
 @mounting
 def test_unmounting_ends_it(tmp_path: Path) -> None:
     image, at = tmp_path / "drive.img", tmp_path / "at"
-    server = Server(at, image, "--mount", "ext4").ready(at)
+    server = Server(at, image, "--mount", "ext4").ready()
     run("umount", at)
     server.ended()
     assert "it was unmounted" in server.errors()
-    server = Server(at, image).ready(at / "drive")
+    server = Server(at, image).ready()
     run("umount", at)
     server.ended()
     assert not left_behind(tmp_path)
@@ -243,7 +248,7 @@ def test_unmounting_ends_it(tmp_path: Path) -> None:
 @mounting
 def test_who_works_there_is_waited_for_and_a_second_signal_does_not_wait(tmp_path: Path) -> None:
     image, at = tmp_path / "drive.img", tmp_path / "at"
-    server = Server(at, image, "--mount", "ext4").ready(at)
+    server = Server(at, image, "--mount", "ext4").ready()
     with (at / "open").open("wb") as file:
         file.write(b"x" * 10_000)
         file.flush()
@@ -272,7 +277,7 @@ def test_fio_finds_what_it_wrote(tmp_path: Path) -> None:
 def test_json_lines_metrics_and_a_trace(tmp_path: Path) -> None:
     image, at, trace = tmp_path / "drive.img", tmp_path / "at", tmp_path / "trace.json"
     options = ("--json", "--metrics", "127.0.0.1:0", "--trace", str(trace), "--pace", "1000x")
-    server = Server(at, image, *options).ready(at / "drive")
+    server = Server(at, image, *options).ready()
     server.until(lambda: "/metrics" in server.errors())
     with (at / "drive").open("r+b") as file:
         file.write(bytes(8192))
@@ -307,12 +312,12 @@ def test_figures_are_shown() -> None:
     from rich.console import Console
 
     snapshot = _snapshot()
-    console = Console(width=80, record=True, file=open(os.devnull, "w"))  # noqa: SIM115
+    console = Console(width=80, record=True, file=io.StringIO())
     console.print(table("a drive", snapshot, None))
     shown = console.export_text()
     assert max(map(len, shown.splitlines())) <= 80
     assert "read" in shown
-    assert "9.5 µs" in shown
+    assert "9.50 µs" in shown
     assert "flush" not in shown
     assert "write amplification 1.25x" in facts(snapshot)
     assert "read 50/s" in log_line(snapshot, None)

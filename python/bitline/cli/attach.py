@@ -110,6 +110,8 @@ def attach(
         )
         try:
             with endpoint(where, lambda: prometheus(_snapshot(attachment))) as url, shown.going() as show:
+                for line in attachment.notes():
+                    shown.say(line)
                 what = folder if mount else attachment.file()
                 shown.say(f"{what}: {size(attachment.bytes())}; Ctrl-C or umount {folder} ends it")
                 for place in attachment.addresses():

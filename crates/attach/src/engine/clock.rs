@@ -34,8 +34,17 @@ impl Clock {
         self.began
     }
 
-    /// The simulated time that has come by `now`; the end of all times if the wall clock does not bind it.
-    pub(super) fn due(&self, now: Instant) -> Time {
+    /// The simulated time that has come by now; the end of all times if the wall clock does not bind it.
+    #[inline]
+    pub(super) fn due(&self) -> Time {
+        // To look at the watch takes as long as some events.
+        match self.factor {
+            None => Time::MAX,
+            Some(_) => self.due_at(Instant::now()),
+        }
+    }
+
+    fn due_at(&self, now: Instant) -> Time {
         let Some(factor) = self.factor else {
             return Time::MAX;
         };
@@ -52,6 +61,12 @@ impl Clock {
     pub(super) fn until(&self, simulated: Time, now: Instant) -> Duration {
         self.wall_of(simulated)
             .map_or(Duration::ZERO, |wall| wall.saturating_duration_since(now))
+    }
+
+    /// How much later than it should `simulated` comes, if it comes now; none if the wall clock does not bind it.
+    #[inline]
+    pub(super) fn late_now(&self, simulated: Time) -> Option<Duration> {
+        self.factor.map(|_| self.late(simulated, Instant::now()))
     }
 
     /// How much later than it should `simulated` comes, if it comes at `now`.
@@ -81,7 +96,7 @@ mod tests {
         for (pace, nanoseconds) in [(1.0, 1000.0), (10.0, 10_000.0), (0.5, 500.0)] {
             let clock = Clock::new(Pace::Real(pace), wall, simulated);
             let now = wall + Duration::from_micros(1);
-            let due = clock.due(now);
+            let due = clock.due_at(now);
             assert!((due.since(simulated).as_ns() - nanoseconds).abs() < 0.01);
             assert!(clock.until(due, now) <= Duration::from_nanos(1));
             assert!(clock.late(due, now) <= Duration::from_nanos(1));
@@ -95,7 +110,7 @@ mod tests {
     fn without_a_pace_everything_has_come() {
         let now = Instant::now();
         let clock = Clock::new(Pace::None, now, Time::ZERO);
-        assert_eq!(clock.due(now), Time::MAX);
+        assert_eq!(clock.due(), Time::MAX);
         assert_eq!(clock.until(Time::MAX, now), Duration::ZERO);
         assert_eq!(clock.late(Time::ZERO, now), Duration::ZERO);
     }

@@ -28,15 +28,14 @@ pub(super) fn until_closed(
     wake_exactly();
     let mut waited = None;
     'turns: loop {
-        let now = Instant::now();
-        let due = served.clock().due(now);
+        let due = served.clock().due();
         let has_more = drive.simulation()?.advance_until(due, EVENTS_PER_LOOK);
         // What comes now comes at the present instant of both clocks, unless the simulated one is late.
         loop {
             let order = match waited.take() {
                 Some(order) => order,
                 None => match orders.try_recv() {
-                    // It may have come after `now`, at which it must not begin then.
+                    // It may have come after what was due then: it must not begin before it came.
                     Ok(order) if due < Time::MAX => {
                         waited = Some(order);
                         continue 'turns;
@@ -51,10 +50,10 @@ pub(super) fn until_closed(
                 Order::Close => return Ok(()),
             }
         }
-        if has_more || drive.simulation()?.next_at() <= Some(due) {
+        let next = drive.simulation()?.next_at();
+        if has_more || next.is_some_and(|next| next <= due) {
             continue;
         }
-        let next = drive.simulation()?.next_at();
         let wait = next.map_or(LOOK_AROUND, |next| {
             served.clock().until(next, Instant::now())
         });

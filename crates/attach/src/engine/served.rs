@@ -164,8 +164,9 @@ impl Begun {
         let now = inner.host.sim().now();
         let counted = &mut inner.counted.borrow_mut()[self.kind as usize];
         counted.note(now.since(self.at), bytes, is_fine);
-        let late = inner.clock.late(now, Instant::now());
-        inner.lateness.borrow_mut().note(late);
+        if let Some(late) = inner.clock.late_now(now) {
+            inner.lateness.borrow_mut().note(late);
+        }
     }
 }
 

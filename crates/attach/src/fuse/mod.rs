@@ -25,6 +25,8 @@ pub use attributes::DRIVE;
 use budget::Budget;
 use file_system::DriveFolder;
 
+/// What the kernel's table calls the source of what is mounted.
+pub(crate) const NAME: &str = "bitline";
 /// Bytes that requests under way have together, at most.
 const UNDER_WAY_BYTES: u64 = 128 << 20;
 
@@ -234,8 +236,8 @@ fn ends_soon(session: &BackgroundSession) -> bool {
 fn options(threads: Threads) -> Config {
     let mut options = Config::default();
     options.mount_options = vec![
-        MountOption::FSName("bitline".into()),
-        MountOption::Subtype("bitline".into()),
+        MountOption::FSName(NAME.into()),
+        MountOption::Subtype(NAME.into()),
         MountOption::NoDev,
         MountOption::NoSuid,
         MountOption::NoExec,

@@ -62,7 +62,7 @@ pub struct Mounts {
 }
 
 impl Mounts {
-    /// Undoes what servers that crashed have left, each with a line that says so.
+    /// Undoes what servers that crashed have left, each with a line that says so, or why it cannot.
     ///
     /// # Errors
     /// What the operating system refuses.
@@ -73,16 +73,22 @@ impl Mounts {
         let mut lines = Vec::new();
         for (record, set_up) in found {
             if let Some(set_up) = set_up {
-                undo(&set_up, Unmount::ByForce)?;
                 let image = set_up.image.as_ref();
                 let image = image.map_or("a drive in memory".into(), |image| {
                     image.display().to_string()
                 });
                 let at = set_up.mount.as_ref().unwrap_or(&set_up.folder);
-                lines.push(format!(
-                    "undone: what a server of {image} that ended without a word had left at {}",
-                    at.display()
-                ));
+                let at = at.display();
+                let what =
+                    format!("what a server of {image} that ended without a word had left at {at}");
+                match undo(&set_up, Unmount::ByForce) {
+                    Ok(()) => lines.push(format!("undone: {what}")),
+                    // It is no reason not to serve another drive; the next start tries again.
+                    Err(error) => {
+                        lines.push(format!("cannot undo {what}: {error}"));
+                        continue;
+                    }
+                }
             }
             record
                 .remove()
@@ -259,11 +265,11 @@ fn remove_own_folder(set_up: &SetUp) -> Result<(), MountError> {
 /// Undoes all of what a server had set up that is gone.
 fn undo(set_up: &SetUp, how: Unmount) -> Result<(), MountError> {
     undo_above(set_up, how)?;
-    // fusermount3 names the kind of FUSE, the mount of the kernel alone only its source.
-    let is_ours = |one: &system::Mounted| {
-        one.kind == "fuse.bitline" || one.kind == "fuse" && one.source == Path::new("bitline")
+    // Without fusermount3 the kernel is not told the subtype.
+    let is_its = |one: &system::Mounted| {
+        let is_drive = one.kind.starts_with("fuse") && one.source == Path::new(crate::fuse::NAME);
+        one.at == set_up.folder && is_drive
     };
-    let is_its = |one: &system::Mounted| one.at == set_up.folder && is_ours(one);
     let all = system::mounted().map_err(system(&set_up.folder, "tell what is mounted"))?;
     for one in all.iter().filter(|one| is_its(one)) {
         unmounted(&one.at, how)?;

@@ -33,6 +33,7 @@ mod inventory;
 mod key_value;
 mod logical_pages;
 mod lookups;
+mod media_state;
 mod memory;
 mod pending;
 mod placed;
@@ -55,7 +56,7 @@ pub mod inside {
 
     pub use crate::config::InsideConfig;
     pub use crate::drive::{Durable, InsideDrive, InsideHost};
-    pub use crate::driver::{Queue, send_raw, send_raw_admin};
+    pub use crate::driver::{Capsule, Fabric, Queue, Response, send_raw, send_raw_admin};
 }
 
 // The drive and its host.
@@ -65,7 +66,6 @@ pub use collectors::{
     Attach, Collector, Collectors, Generator, Pace, Packet, Source, Timing, Wiring,
 };
 pub use drive::{Drive, Unclosed, Watch};
-pub use driver::{Capsule, Fabric, Response};
 pub use error::{Error, KeyValueError, PlaceError};
 pub use error_kind::ErrorKind;
 pub use explain::{Explanation, Labels, PlanPart, StepReport};

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use bitline::{Capsule, Response};
+use bitline::inside::{Capsule, Response};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError, unbounded};
 use nvme::fabrics::pdu::{FatalError, PduError};
 use nvme::fabrics::{DISCOVERY_NQN, Sgl};

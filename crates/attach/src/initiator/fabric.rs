@@ -2,7 +2,8 @@
 
 use std::net::{SocketAddr, ToSocketAddrs};
 
-use bitline::{Capsule, Fabric, HostError, Response};
+use bitline::HostError;
+use bitline::inside::{Capsule, Fabric, Response};
 use nvme::QueueId;
 use nvme::fabrics::DISCOVERY_NQN;
 

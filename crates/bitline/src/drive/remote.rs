@@ -22,7 +22,7 @@ use crate::config::Config;
 use crate::driver::{Controller, Driver, Fabric, Far, Queue};
 use crate::error::Error;
 use crate::host_end::{Host, Informant, Kept, NAMESPACE};
-use crate::inventory::Media;
+use crate::media_state::Media;
 use crate::statistics::Statistics;
 
 /// Asks which namespaces are of other command sets than NVM.

@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use bitline::inside::InsideHost;
-use bitline::{Capsule, Config, Drive, Fabric, Response};
+use bitline::inside::{Capsule, Fabric, Response};
+use bitline::{Config, Drive};
 use host::{Buffer, Error, Transport};
 use nvme::{DataPointer, QueueId};
 

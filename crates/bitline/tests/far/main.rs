@@ -272,7 +272,7 @@ fn a_lost_connection_is_told_and_made_again() {
 
 #[test]
 fn answers_that_cannot_be_are_errors() {
-    let spoils: [fn(&mut bitline::Response); 3] = [
+    let spoils: [fn(&mut bitline::inside::Response); 3] = [
         |response| response.data.resize(1 << 20, 0),
         |response| response.completion.command_id.set(60_000),
         |response| response.queue = nvme::QueueId::new(9),

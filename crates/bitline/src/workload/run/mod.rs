@@ -24,7 +24,7 @@ use super::report::{Report, Reports};
 use super::warnings::warnings;
 use super::{RunOptions, Workload};
 use crate::host_end::Host;
-use crate::inventory::Wear;
+use crate::media_state::Wear;
 use crate::statistics::Statistics;
 use crate::{Drive, Error};
 

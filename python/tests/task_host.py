@@ -61,9 +61,6 @@ class _Host:
         self.put(to, part)
         return len(part)
 
-    def parameter(self, number: int) -> int:
-        return 0
-
     def put_ret(self, at: int, size: int) -> int:
         if len(self.value) + size > RETURN_BYTES:
             return -ENOSPC
@@ -140,7 +137,6 @@ _TYPES = {
     "stream_next": ("iii", "l"),
     "stream_emit": ("ii", "l"),
     "operate": ("ii", "i"),
-    "parameter": ("i", "l"),
 }
 
 

@@ -31,11 +31,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("search", &["cache", "cost"]),
     ("task", &["backend"]),
     ("tx", &["cache"]),
-    ("local_memory", &["backend"]),
-    (
-        "programs",
-        &["bits", "local_memory", "search", "task", "tx"],
-    ),
+    ("programs", &["bits", "search", "task", "tx"]),
     ("stream", &["programs"]),
     ("frontend", &["stream"]),
     ("faults", &["ftl"]),

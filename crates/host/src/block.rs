@@ -294,7 +294,6 @@ impl<T: Transport> BlockDevice<T> {
             .collect();
         let buffer = Buffer::holding(self.transport.memory(), &list)?;
         let copy = CopyBlocks {
-            from_memory: false,
             namespace: self.namespace,
             destination: Lba::new(destination),
             range_count: sources.len() as u16,
@@ -432,7 +431,7 @@ impl<T: Transport> BlockDevice<T> {
     }
 
     #[inline]
-    pub(crate) fn transfer(
+    fn transfer(
         &self,
         lba: u64,
         blocks: u32,

@@ -16,7 +16,6 @@ use sim::{JoinHandle, Name, Span, Time};
 use super::Attach;
 use crate::error::Error;
 use crate::host_end::{Holder, Host};
-use crate::placed::identifier_of;
 
 /// The group of their lines in a trace.
 const GROUP: &str = "host's collectors";
@@ -90,8 +89,9 @@ impl Received {
         ports: u32,
     ) -> Result<Rc<Received>, Error> {
         check(asked, ports)?;
+        let name = asked.object.as_deref().unwrap_or_default();
         let holder = Holder::HostCollector(asked.port);
-        let (object, held) = host.hold_collected(asked, holder).await?;
+        let (object, held) = host.hold_collected(name, holder).await?;
         host.check_ended(asked, Some(&object)).await?;
         if !host.receiver.take(asked.port) {
             return Err(Error::usage(format!(
@@ -279,7 +279,7 @@ impl Received {
             true => CollectorState::Over.code(),
             false => CollectorState::Collecting.code(),
         };
-        record.identifier.set(identifier_of(Some(&self.object)));
+        record.identifier.set(self.object.id.get().into());
         record.bytes.set(self.written.get());
         record.room_bytes.set(self.object.content.bytes());
         record.packets.set(self.packets.get());
@@ -295,7 +295,8 @@ impl Received {
     /// # Errors
     /// [`Error::Held`]; what the drive reports.
     pub(super) async fn close(&self) -> Result<CollectorRecord, Error> {
-        let object = self.host.same_object(&self.object).await?;
+        let object = self.host.object_numbered(self.object.id.get().into());
+        let object = object.await?;
         let own = Holder::HostCollector(self.port);
         if let Some(object) = &object {
             let uses = &self.host.mount.uses;
@@ -321,7 +322,7 @@ impl Received {
         }
         self.host.block.flush().await?;
         let bytes = self.written.get();
-        if bytes < object.content.bytes() && !object.is_placed() {
+        if bytes < object.content.bytes() {
             self.host.truncate_object(&object.name, bytes).await?;
         }
         self.status()

@@ -1,12 +1,9 @@
 //! The lives of a drive, from power-up to power cut.
 
-use std::rc::Rc;
-
 use device::{Device, MediaState, tenants};
 use sim::{Keep, Simulation};
 
 use super::Unclosed;
-use super::end::End;
 use super::{Drive, EVENTS_PER_LOOK, Powered};
 use crate::driver::Driver;
 use crate::error::Error;
@@ -39,11 +36,7 @@ impl Drive {
             self.traced = Some(sim.clone());
         }
         let driver = Driver::new(&sim, &self.priority)?;
-        let (config, nand) = (
-            self.config.clone(),
-            self.flash("its power to be switched on")?.clone(),
-        );
-        let flash = nand.clone();
+        let (config, nand) = (self.config.clone(), self.nand.clone());
         let since = simulation.now();
         let is_used = media == MediaState::Used;
         let task = simulation.handle().spawn(async move {
@@ -57,9 +50,9 @@ impl Drive {
             )
             .await?;
             let host = Host::connect(&sim, &config, &device, driver, is_used).await?;
-            Ok::<_, Error>((Rc::new(device), host))
+            Ok::<_, Error>((device, host))
         });
-        let (device, host) = match self.lived((&simulation, None), &task) {
+        let (device, host) = match self.lived(&simulation, &task) {
             Ok(powered) => powered?,
             Err(error) => {
                 // Whatever the recovery was programming or erasing is torn.
@@ -67,7 +60,6 @@ impl Drive {
                 return Err(error);
             }
         };
-        Drive::tell(&self.config, (&device, &flash), since)?;
         self.lives += 1;
         host.mount.take_up(std::mem::take(&mut self.kept));
         let dumped = std::mem::take(&mut self.dumped);
@@ -78,7 +70,7 @@ impl Drive {
         }
         self.powered = Some(Powered {
             host,
-            end: End::Here(device),
+            device,
             since,
             simulation,
         });
@@ -89,16 +81,12 @@ impl Drive {
     /// saves it, and what was being programmed or erased is torn. The media stays.
     ///
     /// # Errors
-    /// If the image file cannot be written; [`Error::Remote`], as the power of a drive elsewhere is not this process's to cut.
+    /// If the image file cannot be written.
     pub fn power_cut(&mut self) -> Result<(), Error> {
-        if let Some(end) = self.far() {
-            return Err(end.refusal("its power to be cut"));
-        }
         let Some(powered) = self.powered.take() else {
             return Ok(());
         };
-        let device = powered.end.device("its power to be cut")?.clone();
-        let cut = self.cut(&powered.simulation, Some(&device));
+        let cut = self.cut(&powered.simulation, Some(&powered.device));
         // Tasks give back what they had reserved when they are dropped.
         self.kept = powered.host.mount.take_kept();
         cut
@@ -110,8 +98,7 @@ impl Drive {
         self.off_since = simulation.now();
         simulation.handle().trace().stop(self.off_since);
         simulation.cut();
-        let nand = self.flash("its power to be cut")?;
-        nand.borrow_mut().power_cut(self.off_since)?;
+        self.nand.borrow_mut().power_cut(self.off_since)?;
         if let Some(device) = device {
             self.dumped = device.power_lost();
         }
@@ -127,9 +114,6 @@ impl Drive {
         let Some(powered) = &self.powered else {
             return Ok(());
         };
-        if self.far().is_some() {
-            return self.settle_far();
-        }
         while (0..EVENTS_PER_LOOK).all(|_| powered.simulation.step()) {
             if (self.watch)().is_break() {
                 return Err(Error::Interrupted);
@@ -141,7 +125,7 @@ impl Drive {
         if self.image.is_some() && !self.config.device.cache.capacitor {
             written?;
         }
-        let controller = self.device_for("to be shut down")?.controller.clone();
+        let controller = self.powered()?.device.controller.clone();
         let down = self.run(|_| async move { controller.shut_down().await })?;
         // Counts that find no space on flash are lost; data is not concerned.
         let _ = down;
@@ -163,11 +147,6 @@ impl Drive {
 
     fn power_down(&mut self) -> Result<(), Error> {
         self.settle()?;
-        if self.far().is_some() {
-            // The drive lives on: only the way to it goes.
-            self.powered = None;
-            return Ok(());
-        }
         self.power_cut()?;
         self.sync()
     }
@@ -175,19 +154,24 @@ impl Drive {
     /// Waits until the cache holds nothing that flash does not; the drive's own doing, without a
     /// command.
     pub(super) fn write_back_cache(&mut self) -> Result<Result<(), device::ftl::FtlError>, Error> {
-        let cache = self
-            .device_for("its cache to be written back")?
-            .cache
-            .clone();
+        let cache = self.powered()?.device.cache.clone();
         self.run(|_| async move { cache.flush().await })
     }
 
+    /// Has flash keep who has committed, likewise.
+    pub(super) fn save_commits(&mut self) -> Result<Result<(), device::ftl::FtlError>, Error> {
+        let tx = self.powered()?.device.tx.clone();
+        self.run(|_| async move { tx.flush().await })
+    }
+
+    /// Has flash keep the names that a capacitor would save, likewise.
+    pub(super) fn save_names(&mut self) -> Result<Result<(), device::ftl::FtlError>, Error> {
+        let search = self.powered()?.device.search.clone();
+        self.run(|_| async move { search.flush().await })
+    }
+
     pub(super) fn sync(&self) -> Result<(), Error> {
-        match &self.nand {
-            Some(nand) => Ok(nand.borrow_mut().sync()?),
-            // Durable is what the drive says is.
-            None => Ok(()),
-        }
+        Ok(self.nand.borrow_mut().sync()?)
     }
 }
 
@@ -207,8 +191,7 @@ mod tests {
         let mut drive = Drive::open(config).expect("a drive");
         for _ in 0..2 {
             let powered = drive.powered().expect("it has power");
-            let device = powered.end.device("its parts").expect("it is here");
-            let order: Vec<_> = device.parts().collect();
+            let order: Vec<_> = powered.device.parts().collect();
             assert_eq!(
                 order,
                 [
@@ -219,7 +202,6 @@ mod tests {
                     "search",
                     "tasks",
                     "tx",
-                    "local memory",
                     "programs",
                     "streams",
                     "collectors",

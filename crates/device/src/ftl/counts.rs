@@ -1,10 +1,10 @@
 //! What the translation layer has done. What the host asks for is counted in logical pages, what is moved in flash pages; a
 //! flash page has one or more logical ones (`ftl.mapping_unit_bytes`).
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// What the translation layer has done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct FtlCounts {
     /// Logical pages that host commands wrote, whole or in part.

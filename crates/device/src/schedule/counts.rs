@@ -1,11 +1,11 @@
 //! What the dies have done.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::served::Served;
 
 /// What the dies have done, in commands and pages.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct FlashCounts {
     /// Pages sensed by plain reads.

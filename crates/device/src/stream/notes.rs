@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use sim::{Counter, Key, Name, Sim, Time, Track};
 
 /// Bytes of a piece, or of what is written.
@@ -12,7 +12,7 @@ static BYTES: Key = Key::one("bytes");
 const GROUP: &str = "streams";
 
 /// What streams have done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct StreamCounts {
     /// Streams opened.

@@ -124,7 +124,6 @@ pub(super) fn io_command() -> impl Strategy<Value = IoCommand> {
                     data,
                 )| {
                     IoCommand::Copy(CopyBlocks {
-                        from_memory: false,
                         namespace,
                         destination: Lba::new(destination),
                         range_count,

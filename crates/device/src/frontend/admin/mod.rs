@@ -7,11 +7,9 @@ mod feature;
 mod format;
 mod health;
 mod identify;
-mod local;
 mod log;
 mod program;
 mod sanitize;
-mod told;
 
 use std::rc::Rc;
 
@@ -25,8 +23,6 @@ pub(super) use feature::Features;
 pub(super) use health::Health;
 pub use health::HealthConfig;
 pub(super) use sanitize::Sanitizing;
-pub use told::Teller;
-pub(super) use told::Told;
 
 impl Controller {
     pub(in crate::frontend) async fn serve_admin(
@@ -57,7 +53,6 @@ impl Controller {
             AdminCommand::Sanitize(sanitize) => self.start_sanitize(sanitize).await,
             AdminCommand::LoadProgram(load) => self.load_program(load).await,
             AdminCommand::ProgramActivation(activation) => self.activate_program(activation).await,
-            AdminCommand::MemoryRangeSets(sets) => self.manage_range_sets(sets).await,
             AdminCommand::AsyncEventRequest => unreachable!("held back before it gets here"),
         };
         outcome.unwrap_or_else(Answer::from)

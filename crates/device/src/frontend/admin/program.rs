@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use media::core::Work;
 use media::link::Carries;
-use nvme::Status;
 use nvme::command::{GetLogPage, LoadProgram, ProgramActivation};
+use nvme::{NamespaceId, Status};
 
 use crate::frontend::Controller;
 use crate::frontend::answer::{self, Answer};
@@ -18,11 +18,12 @@ impl Controller {
         self: &Rc<Controller>,
         load: &LoadProgram,
     ) -> Result<Answer, Status> {
+        let namespace = self.namespace_with_programs(load.namespace)?;
         // What erases the namespace waits for those that came before it.
-        let _admitted = self.admit_to_programs(load.namespace)?;
-        let origin = Origin::own(self.tenant_of_namespace(load.namespace));
+        let _admitted = namespace.admit();
+        let origin = Origin::own(self.namespaces.tenant_of(namespace.id));
         let id = ProgramId {
-            namespace: load.namespace,
+            namespace: namespace.id,
             index: load.program,
         };
         if load.unload {
@@ -53,12 +54,13 @@ impl Controller {
         self: &Rc<Controller>,
         activation: &ProgramActivation,
     ) -> Result<Answer, Status> {
-        let _admitted = self.admit_to_programs(activation.namespace)?;
-        let origin = Origin::own(self.tenant_of_namespace(activation.namespace));
+        let namespace = self.namespace_with_programs(activation.namespace)?;
+        let origin = Origin::own(self.namespaces.tenant_of(namespace.id));
         let id = ProgramId {
-            namespace: activation.namespace,
+            namespace: namespace.id,
             index: activation.program,
         };
+        let _admitted = namespace.admit();
         self.charge(origin, Work::Plan).await;
         match activation.activate {
             true => self.programs.activate(id).map_err(status_of)?,
@@ -68,18 +70,17 @@ impl Controller {
     }
 
     /// The list of programs of a namespace, or, with an index plus one as its specific identifier, why that program's module
-    /// was refused; with 1 as the specific field, why its last run over memory failed.
+    /// was refused.
     pub(super) fn program_log(&self, get: &GetLogPage) -> Result<Vec<u8>, Status> {
-        let namespace = self.programs_of(get.namespace)?;
+        let namespace = self.namespaces.get(get.namespace)?;
         let Some(index) = get.specific_id.checked_sub(1) else {
-            return Ok(self.programs.list(namespace).encode());
+            return Ok(self.programs.list(namespace.id).encode());
         };
-        let id = ProgramId { namespace, index };
-        let words = match get.specific {
-            0 => self.programs.refusal(id),
-            _ => self.programs.failure(id),
+        let id = ProgramId {
+            namespace: namespace.id,
+            index,
         };
-        Ok(words.unwrap_or_default().into_bytes())
+        Ok(self.programs.refusal(id).unwrap_or_default().into_bytes())
     }
 
     /// Ends the runs of a namespace, or of all of them, waits for all else that was admitted to it, and removes its programs.
@@ -102,6 +103,14 @@ impl Controller {
             forgotten.map_err(|error| answer::status_of(error, false))?;
         }
         Ok(())
+    }
+
+    /// # Errors
+    /// Invalid Namespace or Format; the status of a namespace or drive that is being erased.
+    fn namespace_with_programs(&self, id: NamespaceId) -> Result<&Namespace, Status> {
+        let namespace = self.namespaces.get(id)?;
+        self.check_obstacles(namespace)?;
+        Ok(namespace)
     }
 }
 

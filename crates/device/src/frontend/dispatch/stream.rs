@@ -6,7 +6,6 @@ use nvme::Status;
 use nvme::command::{StreamClose, StreamCommand, StreamOpen, StreamRead, StreamWrite};
 use nvme::task::{Outcome, Request};
 
-use super::program::owner_of;
 use crate::frontend::Controller;
 use crate::frontend::answer::Answer;
 use crate::frontend::namespace::Namespace;
@@ -63,12 +62,10 @@ impl Controller {
             is_ordered: !open.unordered,
         };
         let program = ProgramId {
-            namespace: owner_of(namespace, open.program_namespace),
+            namespace: namespace.id,
             index: open.program,
         };
-        let _owner = self.admit_to_programs(program.namespace)?;
-        let place = (program, namespace.id);
-        let number = self.streams.open(place, asked, origin)?;
+        let number = self.streams.open(program, asked, origin)?;
         if let Some(port) = open.collector {
             let stream = StreamId {
                 namespace: namespace.id,

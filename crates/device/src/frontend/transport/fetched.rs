@@ -69,9 +69,15 @@ impl FetchedCommand {
         }
     }
 
-    /// Decodes the entry as one of `set`.
+    /// Decodes the entry, whose queue is known. All namespaces are of the NVM command set; where one
+    /// is of another, that follows from the entry's namespace.
     #[inline]
-    pub(super) fn decode(&mut self, set: CommandSet) {
+    pub(super) fn decode(&mut self) {
+        let set = if self.queue.get() == 0 {
+            CommandSet::Admin
+        } else {
+            CommandSet::Nvm
+        };
         self.command = Command::decode(set, &self.entry);
     }
 

@@ -24,7 +24,7 @@ SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 comma := ,
 say = @printf '\n=== %s\n' "$(1)"
 
-.PHONY: help demo c test soak fuzz mutants bench instructions check docs build profile audit system check-rust check-python check-licences test-rust test-python
+.PHONY: help demo c test soak fuzz mutants bench bench-attach instructions check docs build profile audit system check-rust check-python check-licences test-rust test-python
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,14 +40,18 @@ soak: system ## Live 2,020 drives through 100,000 power cuts, damage a million i
 	BITLINE_CASES=10000 cargo test -p bitline --test fastest --locked -- --nocapture
 	BITLINE_SEEDS=0..2020 cargo test -p bitline-tests --test simulation --locked -- --nocapture what_is_acknowledged_survives
 
-fuzz: system ## Send ten million random queue entries to a drive, ten times what the tests do
+fuzz: system ## Send ten million random queue entries to a drive and a million PDUs to its target, ten times what the tests do
 	BITLINE_ENTRIES=10000000 cargo test --release -p bitline-tests --test simulation --locked -- --nocapture random_entries
+	BITLINE_FUZZ_PDUS=1000000 cargo test --release -p bitline-attach --lib --locked -- --nocapture random_pdus
 
 mutants: system ## Change the firmware in 80 places, one at a time: which changes fail no test? (an hour)
 	python3 scripts/mutants.py
 
 bench: build ## Measure the speed of the simulator on this machine
 	$(BIN)/bitline bench
+
+bench-attach: system ## Measure a drive as a file of Linux beside a bare file over FUSE (needs root and fio)
+	cargo bench -p bitline-attach --bench fuse --locked
 
 instructions: system ## Count the instructions of a simulated read and write, which no noise changes (needs valgrind)
 	python3 scripts/instructions.py

@@ -52,19 +52,28 @@ missing_task_packages() {
   compgen -G '/usr/lib/*/libleveldb.so.1d' >/dev/null || echo libleveldb1d
 }
 
-# A system without these packages builds and tests everything but tasks in C, whose tests then say SKIPPED.
-install_task_packages() {
-  local packages
-  mapfile -t packages < <(missing_task_packages)
+# What tests of drives that Linux mounts need besides /dev/fuse and root.
+missing_mount_packages() {
+  command -v fusermount3 >/dev/null || echo fuse3
+  command -v mkfs.ext4 >/dev/null || [ -x /usr/sbin/mkfs.ext4 ] || echo e2fsprogs
+  command -v mkfs.xfs >/dev/null || [ -x /usr/sbin/mkfs.xfs ] || echo xfsprogs
+  command -v fio >/dev/null || echo fio
+}
+
+# Without these packages, those of missing_NAME_packages, a system builds and tests everything but what they are for, whose tests
+# then say SKIPPED.
+install_optional() {
+  local packages name=$1 purpose=$2
+  mapfile -t packages < <("missing_${name}_packages")
   [ "${#packages[@]}" -eq 0 ] && return
   if ! command -v apt-get >/dev/null; then
-    say "not here: ${packages[*]}, which tasks in C are compiled and tested with; all else goes on without"
+    say "not here: ${packages[*]}, which $purpose; all else goes on without"
     return
   fi
   say "installing ${packages[*]}"
   as_root env DEBIAN_FRONTEND=noninteractive apt-get update -q &&
     as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${packages[@]}" ||
-    say "could not install ${packages[*]}, which tasks in C are compiled and tested with; all else goes on without"
+    say "could not install ${packages[*]}, which $purpose; all else goes on without"
 }
 
 check_python() {
@@ -106,6 +115,7 @@ install_rust() {
 
 export PATH="${CARGO_HOME:-$HOME/.cargo}/bin:$PATH"
 install_packages
-install_task_packages
+install_optional task "tasks in C are compiled and tested with"
+install_optional mount "drives that Linux mounts are tested with"
 check_python
 install_rust

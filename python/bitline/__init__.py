@@ -41,8 +41,11 @@ if TYPE_CHECKING:
     )
     from bitline.groups import Group, Groups
     from bitline.media import DriveAge, Inventory, Media, Preconditioned, VectorSpace
-    from bitline.opening import open, presets  # noqa: A004 (bitline.open, as gzip.open)
+    from bitline.memory import Memory
+    from bitline.mounting import Mounted, mounted
+    from bitline.opening import connect, open, presets  # noqa: A004 (bitline.open, as gzip.open)
     from bitline.pending import Pending
+    from bitline.placed import MountedFile
     from bitline.platforms import PLATFORMS, Platform
     from bitline.report import (
         FlowReport,
@@ -80,8 +83,11 @@ _HOMES = {
     "VectorPart",
     "groups": "Group Groups",
     "media": "DriveAge Inventory Media Preconditioned VectorSpace",
-    "opening": "open presets",
+    "memory": "Memory",
+    "mounting": "Mounted mounted",
+    "opening": "connect open presets",
     "pending": "Pending",
+    "placed": "MountedFile",
     "platforms": "PLATFORMS Platform",
     "report": "FlowReport Interval Latency QueriesReport Report ReportWarning Series TraceReport "
     "WorkloadInterval",
@@ -133,6 +139,9 @@ __all__ = [
     "Latency",
     "Media",
     "MediaError",
+    "Memory",
+    "Mounted",
+    "MountedFile",
     "NotFoundError",
     "NvmeError",
     "PagePart",
@@ -173,6 +182,8 @@ __all__ = [
     "__version__",
     "advise",
     "cells",
+    "connect",
+    "mounted",
     "nand",
     "nor",
     "open",

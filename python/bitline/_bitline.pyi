@@ -1,7 +1,7 @@
 """The compiled part of `bitline`: glue over the Rust crates. Use `bitline` itself, which is documented."""
 
 import builtins
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import final
 
@@ -11,12 +11,14 @@ __all__ = [
     "CLOSED_DEPTH",
     "OPEN_DEPTH",
     "Advice",
+    "Attachment",
     "Collectors",
     "Config",
     "Drive",
     "Expression",
     "Pending",
     "Search",
+    "Server",
     "Streams",
     "Tasks",
     "Volume",
@@ -52,6 +54,52 @@ def raw_bit_error_rate(
     block: str,
 ) -> float:
     """The raw bit error rate of cells, over all pages that they hold."""
+
+@final
+class Attachment:
+    """A drive that is served as a file, and mounted, until it is stopped. May be used from any thread."""
+
+    def __new__(
+        cls,
+        at: str | Path,
+        config: Config | None = None,
+        image: str | Path | None = None,
+        *,
+        pace: str = "none",
+        mount: str | None = None,
+        trace: str | Path | None = None,
+        listen: Sequence[str] = [],
+        socket: str | Path | None = None,
+    ) -> Attachment: ...
+    def snapshot(self) -> str: ...
+    def wait(self, seconds: float) -> str: ...
+    def notes(self) -> list[str]: ...
+    def file(self) -> Path: ...
+    def bytes(self) -> int: ...
+    def addresses(self) -> list[str]: ...
+    def device(self) -> Path | None: ...
+    def stop(self, force: bool = False) -> None: ...
+
+@final
+class Server:
+    """A drive that is served over NVMe/TCP until it is stopped. May be used from any thread."""
+
+    def __new__(
+        cls,
+        listen: Sequence[str],
+        config: Config | None = None,
+        image: str | Path | None = None,
+        *,
+        socket: str | Path | None = None,
+        pace: str = "none",
+        hosts: Sequence[str] | None = None,
+        nqn: str | None = None,
+        trace: str | Path | None = None,
+    ) -> Server: ...
+    def addresses(self) -> list[str]: ...
+    def snapshot(self) -> str: ...
+    def wait(self, seconds: float) -> bool: ...
+    def stop(self) -> None: ...
 
 def name_lookups(
     config: Config,
@@ -191,6 +239,54 @@ class Search:
         """What the drive says of a store's search regions, as JSON."""
 
 @final
+class Memory:
+    """The memory that programs and the host share with a drive. Ranges are where each begins and ends."""
+
+    def __new__(cls, drive: Drive) -> Memory: ...
+    def bytes(self) -> int:
+        """How many bytes there are."""
+
+    def read(self, start: int, size: int) -> builtins.bytes:
+        """Read bytes."""
+
+    def write(self, start: int, data: builtins.bytes) -> None:
+        """Write bytes."""
+
+    def copy(self, source: int, to: int, size: int) -> None:
+        """Copy bytes to another place."""
+
+    def copy_from_blocks(self, lba: int, blocks: int, to: int) -> None:
+        """Copy logical blocks to the memory."""
+
+    def copy_to_blocks(self, source: int, lba: int, blocks: int) -> None:
+        """Copy bytes of the memory to logical blocks."""
+
+    def copy_from_object(self, name: str, to: int) -> int:
+        """Copy an object of the volume to the memory; its length."""
+
+    def copy_to_object(self, source: int, name: str) -> int:
+        """Copy the memory to an object of the volume; its length."""
+
+    def create_ranges(self, ranges: list[tuple[int, int]]) -> int:
+        """Make a set of ranges; its identifier."""
+
+    def delete_ranges(self, ranges: int) -> None:
+        """Remove a set of ranges."""
+
+    def range_sets(self) -> list[tuple[int, list[tuple[int, int]]]]:
+        """The sets of ranges that there are."""
+
+    def run(
+        self,
+        what: tuple[int, int] | builtins.bytes,
+        of_set: int | None,
+        ranges: list[tuple[int, int]],
+        arguments: builtins.bytes,
+        parameters: tuple[int, int],
+    ) -> int:
+        """Run a program, or a module, over a set of ranges, or over these."""
+
+@final
 class Tasks:
     """The tasks of a drive.
 
@@ -214,7 +310,7 @@ class Tasks:
     def run(
         self,
         what: tuple[int, int] | bytes,
-        files: builtins.list[tuple[str, bool]],
+        files: builtins.list[tuple[str, bool, tuple[int, builtins.list[tuple[int, int]]] | None]],
         stores: builtins.list[str],
         arguments: bytes,
         isolation: str,
@@ -227,7 +323,7 @@ class Tasks:
     def submit(
         self,
         what: tuple[int, int] | bytes,
-        files: builtins.list[tuple[str, bool]],
+        files: builtins.list[tuple[str, bool, tuple[int, builtins.list[tuple[int, int]]] | None]],
         stores: builtins.list[str],
         arguments: bytes,
         isolation: str,
@@ -240,7 +336,7 @@ class Tasks:
     def run_on_host(
         self,
         module: bytes,
-        files: builtins.list[tuple[str, bool]],
+        files: builtins.list[tuple[str, bool, tuple[int, builtins.list[tuple[int, int]]] | None]],
         arguments: bytes,
         limits: tuple[int, int, int, int, int],
     ) -> tuple[str, int, str, bytes, str, tuple[int, int, int, int]]:
@@ -249,7 +345,7 @@ class Tasks:
     def submit_on_host(
         self,
         module: bytes,
-        files: builtins.list[tuple[str, bool]],
+        files: builtins.list[tuple[str, bool, tuple[int, builtins.list[tuple[int, int]]] | None]],
         arguments: bytes,
         limits: tuple[int, int, int, int, int],
     ) -> Pending:
@@ -275,7 +371,7 @@ class Collectors:
     def attach(
         self,
         port: int,
-        path: str | None,
+        path: tuple[str, tuple[int, list[tuple[int, int]]] | None] | None,
         wiring: tuple[int, int, int],
         policy: str,
         share: int,
@@ -324,7 +420,7 @@ class Streams:
     def open(
         self,
         what: tuple[int, int] | bytes,
-        files: list[tuple[str, bool]],
+        files: list[tuple[str, bool, tuple[int, builtins.list[tuple[int, int]]] | None]],
         stores: list[str],
         arguments: bytes,
         isolation: str,
@@ -507,6 +603,42 @@ class Volume:
 
     def volume_usage(self) -> tuple[int, int, int]:
         """First block, blocks and free blocks of the volume; all zero if there is none."""
+
+@final
+class Mounted:
+    """A file system that is mounted, and lies on a drive with blocks of so many bytes."""
+
+    def __new__(cls, folder: str, block: int) -> Mounted: ...
+    def head(self) -> tuple[int, int]:
+        """The first block of the file system, and how many tell which it is."""
+
+    def check(self, head: bytes) -> None:
+        """Whether it is on the drive that has these bytes there."""
+
+    def place(self) -> tuple[str, int]:
+        """What kind it is, and the bytes of the drive before it."""
+
+    def read(self, path: str) -> MountedFile:
+        """Register a file to be read."""
+
+    def write(self, path: str, shared: bool) -> MountedFile:
+        """Register one to be written, which others may have open or not."""
+
+    def create(self, path: str, size: int) -> MountedFile:
+        """Register a new one, of so many bytes."""
+
+@final
+class MountedFile:
+    """A file of a mounted file system that is registered, until it is settled."""
+
+    def row(self) -> tuple[str, bool, tuple[int, list[tuple[int, int]]]]:
+        """Its path, whether it may be written, and where it lies: bytes, and runs of blocks."""
+
+    def settle(self, good: bool) -> None:
+        """End its registration, after what the drive did with it."""
+
+    def forget(self) -> None:
+        """End it, if nobody has."""
 
 @final
 class Pending:
@@ -752,6 +884,12 @@ def advise(
         given: Where vectors are: vector, group, whether inverted. Others are in one further group.
         bits: Length of vectors; a page in every plane if not given.
     """
+
+def connect(address: str, timeout: float, header_digest: bool = False, data_digest: bool = False) -> Drive:
+    """Connect to a drive elsewhere, at `nvme+tcp://HOST[:PORT][/NQN]`."""
+
+def remote_name(drive: Drive) -> str | None:
+    """What a drive elsewhere is called; none for one in this process."""
 
 def preset_names() -> list[str]:
     """The names of all presets."""

@@ -2,9 +2,10 @@
 
 import operator
 import os
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bitline.errors import UsageError
 from bitline.units import quoted
@@ -69,3 +70,23 @@ def whole_number(name: str, value: int, least: int = 0, most: int = NUMBER_MAX) 
     if not least <= number <= most:
         raise UsageError(f"{name} = {quoted(number)} is out of range; it must be {least} to {most}")
     return number
+
+
+def stored_bytes(data: "bytes | bytearray | memoryview | NDArray[Any]", block_bytes: int) -> bytes:
+    """What a drive stores of `data`: an array in C order, filled up with zeroes to whole blocks.
+
+    Raises:
+        TypeError: It is neither bytes nor an array of NumPy.
+        UsageError: An array of references.
+    """
+    if isinstance(data, bytes | bytearray | memoryview):
+        return bytes(data)
+    if not isinstance(data, np.ndarray | np.generic):
+        raise TypeError(
+            f"a drive stores bytes or a NumPy array, not a {type(data).__name__}: encode() a text, "
+            "make an array of a list with np.array(..., dtype)"
+        )
+    array = np.asarray(data)
+    if array.dtype.hasobject:
+        raise UsageError(f"an array of {array.dtype} cannot be stored: its items are references")
+    return array.tobytes() + bytes(-array.nbytes % block_bytes)

@@ -22,6 +22,7 @@ from bitline.arguments import DWORD_MAX, NUMBER_MAX, plain_bytes, whole_number
 from bitline.errors import UsageError
 from bitline.packets import frames as frames
 from bitline.packets import rows as rows
+from bitline.placed import MountedFile, PlacedRow
 from bitline.units import Duration, Size
 
 if TYPE_CHECKING:
@@ -261,6 +262,14 @@ class Collector:
         return self._ended.size
 
 
+def _target(path: "str | MountedFile | None") -> "tuple[str, PlacedRow | None] | None":
+    if not isinstance(path, MountedFile):
+        return None if path is None else (path, None)
+    if not path.writable:
+        raise UsageError(f"{path.path!r} was registered to be read only")
+    return path.path, path.placed()
+
+
 def _packets(packets: Iterable[Packet]) -> Iterable[Packet]:
     if isinstance(packets, bytes | bytearray | memoryview | str):
         raise TypeError(f"a source is packets, such as a list of bytes, not {type(packets).__name__}")
@@ -322,7 +331,7 @@ class Collectors:
     def attach(
         self,
         port: int,
-        path: str | None,
+        path: "str | MountedFile | None",
         *,
         source: Iterable[Packet] = (),
         rate: float = 100e6,
@@ -340,8 +349,8 @@ class Collectors:
 
         Args:
             port: The port, from 0 on (`collector.ports`).
-            path: The object of the volume that it goes to, which `allocate` has set aside; `None`, if it is
-                for a stream only.
+            path: The object of the volume that it goes to, which `allocate` has set aside; or a file that
+                `Mounted.write` or `create` gives; `None`, if it is for a stream only.
             source: Packets to send, such as `frames` or `rows` give, as bytes or arrays; one with more bytes
                 than its share of the drive's memory has room for goes in parts. It is sent from `start` or
                 `run` on.
@@ -380,7 +389,7 @@ class Collectors:
         growth = whole_number("low", low or min(grow // 2, DWORD_MAX), 0, DWORD_MAX)
         handle = self._native.attach(
             whole_number("port", port, 0, 0xFFFF),
-            path,
+            _target(path),
             (
                 whole_number("wire.rate", wire.rate, 1, NUMBER_MAX),
                 whole_number("wire.packet_size", wire.packet_size, 1, DWORD_MAX),

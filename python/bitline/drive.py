@@ -22,11 +22,12 @@ from numpy.typing import DTypeLike, NDArray
 
 from bitline import _bitline
 from bitline.admin import Admin
-from bitline.arguments import DWORD_MAX, NUMBER_MAX, PathLike, new_name, whole_number
+from bitline.arguments import DWORD_MAX, NUMBER_MAX, PathLike, new_name, stored_bytes, whole_number
 from bitline.collectors import Collector, Collectors
 from bitline.errors import UsageError
 from bitline.groups import Group, Groups
 from bitline.media import Media
+from bitline.memory import Memory
 from bitline.pending import Pending
 from bitline.report import Report
 from bitline.statistics import Statistics
@@ -72,6 +73,7 @@ class Drive:
         self._native = native
         self._volume = _bitline.Volume(native)
         self._tasks = _bitline.Tasks(native)
+        self._memory = _bitline.Memory(native)
         self._streams = _bitline.Streams(native)
         self._collectors = _bitline.Collectors(native)
         self._attached: list[weakref.ref[Collector]] = []
@@ -138,8 +140,13 @@ class Drive:
         return self._config.to_toml()
 
     @property
+    def address(self) -> str | None:
+        """Where it is, of a drive that `bitline.connect` gave: `nvme+tcp://HOST:PORT/NQN`."""
+        return _bitline.remote_name(self._native)
+
+    @property
     def now(self) -> Duration:
-        """The drive's clock: simulated time since it was opened."""
+        """The drive's clock: simulated time since it was opened; of a drive elsewhere, since it was there."""
         return Duration(self._native.now_ps())
 
     def wait(self, time: Duration) -> None:
@@ -182,7 +189,7 @@ class Drive:
                 the catalogue of `volume` has, or its next object takes. Those of an object may be written.
             NvmeError: What the drive reports, such as Capacity Exceeded.
         """
-        packed = self._bytes_of(data)
+        packed = stored_bytes(data, self.block_bytes)
         if not packed:
             raise UsageError("data is empty; write at least one block")
         self._native.write(whole_number("lba", lba), packed)
@@ -211,7 +218,7 @@ class Drive:
         Raises:
             UsageError: No data, or more than 4 GiB; the rest is told by `result()` of the handle.
         """
-        packed = self._bytes_of(data)
+        packed = stored_bytes(data, self.block_bytes)
         if not packed:
             raise UsageError("data is empty; write at least one block")
         return Pending(self._native.submit_write(whole_number("lba", lba), packed), lambda _: None)
@@ -262,7 +269,7 @@ class Drive:
         Raises:
             NvmeError: They differ (Compare Failure), or cannot be read.
         """
-        self._native.compare(whole_number("lba", lba), self._bytes_of(data))
+        self._native.compare(whole_number("lba", lba), stored_bytes(data, self.block_bytes))
 
     def verify(self, lba: int, blocks: int) -> None:
         """Have the drive read logical blocks without sending them."""
@@ -284,19 +291,6 @@ class Drive:
             for lba, blocks in sources
         ]
         self._native.copy(ranges, whole_number("destination", destination))
-
-    def _bytes_of(self, data: "bytes | bytearray | memoryview | NDArray[Any]") -> bytes:
-        if isinstance(data, bytes | bytearray | memoryview):
-            return bytes(data)
-        if not isinstance(data, np.ndarray | np.generic):
-            raise TypeError(
-                f"a drive stores bytes or a NumPy array, not a {type(data).__name__}: encode() a text, "
-                "make an array of a list with np.array(..., dtype)"
-            )
-        array = np.asarray(data)
-        if array.dtype.hasobject:
-            raise UsageError(f"an array of {array.dtype} cannot be stored: its items are references")
-        return array.tobytes() + bytes(-array.nbytes % self.block_bytes)
 
     # Names
 
@@ -389,6 +383,11 @@ class Drive:
     def tasks(self) -> Tasks:
         """Programs that the drive runs by itself over objects of its volume, each run a transaction."""
         return Tasks(self)
+
+    @property
+    def memory(self) -> Memory:
+        """Memory of the drive that its programs and the host share (`local_memory`). It is volatile."""
+        return Memory(self)
 
     @property
     def streams(self) -> Streams:

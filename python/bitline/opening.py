@@ -86,6 +86,70 @@ def open(  # noqa: A001 (bitline.open, as gzip.open)
     return Drive(_bitline.Drive(configuration(preset, config, settings), image))
 
 
+def connect(
+    address: str,
+    *,
+    timeout: float = 20.0,
+    header_digest: bool = False,
+    data_digest: bool = False,
+) -> Drive:
+    """Connect to a drive of another process or machine, over NVMe/TCP.
+
+    The drive is used as one that `open` gives; what only its own process can do (explain, trace, cut its
+    power, make it older, run workloads) raises `UsageError`. Its clock is that of the other process. See
+    docs/remote.md.
+
+    Args:
+        address: `nvme+tcp://HOST[:PORT][/NQN]`. Port 4420 if none is given; without a name (NQN) the target
+            is asked which drive it has, and it must have one.
+        timeout: Seconds that a step of connecting may take, and after which silence of the drive is an error.
+        header_digest: Whether headers are protected by a CRC.
+        data_digest: Whether data is.
+
+    Returns:
+        The drive. Close it, or use it in a `with` statement: that ends the connection, not the drive.
+
+    Raises:
+        UsageError: An address that is none.
+        ConnectionError: Nobody answers, or not as NVMe/TCP says, or the target is no drive of Bitline's.
+    """
+    native = _bitline.connect(address, timeout, header_digest=header_digest, data_digest=data_digest)
+    return Drive(native)
+
+
+def open_or_connect(place: PathLike, *, read_only: bool) -> Drive:
+    """The drive at an address, or in an existing image.
+
+    An address that went through a `Path` has lost one of its slashes.
+    """
+    text = os.fspath(place)
+    for scheme in ("nvme+tcp://", "nvme+tcp:/"):
+        if isinstance(text, str) and text.startswith(scheme):
+            return connect("nvme+tcp://" + text.removeprefix(scheme))
+    return open(path=place, create=False, read_only=read_only)
+
+
+def to_attach(
+    preset: str | None, config: PathLike | None, settings: Mapping[str, Setting], image: Path | None
+) -> _bitline.Config | None:
+    """The configuration with which a drive is opened on another thread; None for that of an existing image.
+
+    Raises:
+        ConfigError: An unknown preset or key, or a value that cannot be.
+        OSError: A file that cannot be read.
+    """
+    if image is None:
+        return configuration(preset, config, settings)
+    if preset is None and config is None and image.exists():
+        if not settings:
+            return None
+        native = _bitline.Drive.existing(image, read_only=True)
+        made_for = native.config()
+        native.close()
+        return made_for.replaced(_as_toml(settings))
+    return configuration(preset, config, {"data.storage": "image", **settings})
+
+
 def configuration(
     preset: str | None = None, config: PathLike | None = None, settings: Mapping[str, Setting] | None = None
 ) -> _bitline.Config:

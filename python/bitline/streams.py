@@ -9,7 +9,7 @@ with drive.streams.open("frames", task="edges.wasm", params=threshold) as stream
 ```
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from bitline.arguments import DWORD_MAX, NUMBER_MAX, PathLike, plain_bytes, whole_number
 from bitline.collectors import Collector
 from bitline.errors import BitlineError, UsageError
-from bitline.tasks import Isolation, Mode, Program, TaskResult, stream_request, task_result
+from bitline.placed import MountedFile
+from bitline.tasks import Files, Isolation, Mode, Program, TaskResult, stream_request, task_result
 
 if TYPE_CHECKING:
     from bitline._bitline import Streams as NativeStreams
@@ -147,12 +148,12 @@ class Streams:
 
     def open(
         self,
-        path: "str | Collector | None",
+        path: "str | MountedFile | Collector | None",
         *,
         task: "PathLike | bytes | Program",
         params: bytes = b"",
-        to: str | None = None,
-        files: "Mapping[str, Mode] | None" = None,
+        to: "str | MountedFile | None" = None,
+        files: Files | None = None,
         stores: "Sequence[str]" = (),
         isolation: "Isolation" = "snapshot",
         piece_size: int = 0,
@@ -168,7 +169,8 @@ class Streams:
         """Open a stream, which begins to run: instances of the task take pieces of its file, side by side.
 
         Args:
-            path: The object of the volume that is the input, or the collector that sends it from now on;
+            path: The object of the volume that is the input, or a file that `Mounted.read` gives, or the
+                collector that sends it from now on;
                 `None`, if `write` sends it.
             task: A WebAssembly module's file, its bytes, or a program that `drive.tasks.load` gave. It takes
                 pieces with `isc_stream_next` and emits with `isc_stream_emit`.
@@ -199,11 +201,11 @@ class Streams:
             NotFoundError: There is no such object.
             NvmeError: What the drive reports, such as Stream Limit Reached.
         """
-        ends: dict[str, Mode] = {}
+        ends: dict[str | MountedFile, Mode] = {}
         collector = path if isinstance(path, Collector) else None
         if collector is not None:
             collector.check_feeds(self._drive)
-        if isinstance(path, str):
+        if isinstance(path, str | MountedFile):
             ends[path] = "r"
         if to is not None:
             if to == path:
@@ -217,9 +219,10 @@ class Streams:
         if where == "card" and isinstance(task, Program):
             raise UsageError("the drive has this program, and where = 'card': give its module")
         limits = (memory, cycles, log_size, value_size, 0)
-        request = stream_request(task, {**ends, **(files or {})}, stores, params, isolation, limits)
+        used: dict[str | MountedFile, Mode] = {**ends, **dict((files or {}).items())}
+        request = stream_request(task, used, stores, params, isolation, limits)
         shape = (
-            0 if isinstance(path, str) else None,
+            0 if isinstance(path, str | MountedFile) else None,
             None if collector is None else collector.port,
             None if to is None else len(ends) - 1,
             whole_number("piece_size", piece_size, 0, DWORD_MAX),

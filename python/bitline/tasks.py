@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 from bitline.arguments import DWORD_MAX, NUMBER_MAX, PathLike, is_unicode, whole_number
 from bitline.errors import UsageError
 from bitline.pending import Pending
+from bitline.placed import MountedFile, PlacedRow
 from bitline.units import Duration, Size, quoted
 
 if TYPE_CHECKING:
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 #: How a run may use an object: read it, or write it, too. `w` does not empty it: objects keep their length.
 Mode: TypeAlias = Literal["r", "w", "rw"]
+#: Files of a run: names of objects or `MountedFile`s, and what is done to each. Any, as a mapping with one
+#: kind of keys is none with both.
+Files: TypeAlias = Mapping[Any, Mode]
 #: How a run is kept apart from others: `snapshot` and `serializable` are transactions; `file` and `block` are
 #: none, to compare with.
 Isolation: TypeAlias = Literal["snapshot", "serializable", "file", "block"]
@@ -33,10 +37,13 @@ Status: TypeAlias = Literal[
     "committed", "conflict", "failed", "trapped", "rejected", "lost", "faulted", "stopped", "full"
 ]
 
+#: A file of a run: its name, whether it may be written, and where it lies, of one that is no object.
+FileRow: TypeAlias = tuple[str, bool, PlacedRow | None]
+
 #: What is run, objects and whether they may be written, stores, arguments, isolation, retries, limits.
 _Request: TypeAlias = tuple[
     tuple[int, int] | bytes,
-    list[tuple[str, bool]],
+    list[FileRow],
     list[str],
     bytes,
     str,
@@ -45,7 +52,7 @@ _Request: TypeAlias = tuple[
 ]
 
 #: Of a run on the host: module, objects, arguments, limits.
-_HostRequest: TypeAlias = tuple[bytes, list[tuple[str, bool]], bytes, tuple[int, int, int, int, int]]
+_HostRequest: TypeAlias = tuple[bytes, list[FileRow], bytes, tuple[int, int, int, int, int]]
 
 _WRITES = {"r": False, "w": True, "rw": True}
 
@@ -140,7 +147,7 @@ class Tasks:
     def run(
         self,
         task: "PathLike | bytes | Program",
-        files: "Mapping[str, Mode] | None" = None,
+        files: Files | None = None,
         args: bytes = b"",
         *,
         where: Where = "drive",
@@ -161,7 +168,8 @@ class Tasks:
             task: A WebAssembly module's file, its bytes, or a program that `load` gave. A module is loaded
                 unless the drive has it.
             files: Objects of the volume, numbered from 0 in this order, and how the run may use them; of a
-                vector `"group/name"`. An object keeps its length.
+                vector `"group/name"`. An object keeps its length. Files of a mounted file system go beside
+                them, as `Mounted.read`, `write` and `create` give them.
             args: What `isc_get_args` gives.
             where: Who runs it. The host (`host.tasks` of the configuration) reads and writes the objects
                 through the link, and has no transactions, stores and expressions: what the run writes
@@ -194,7 +202,7 @@ class Tasks:
     def submit(
         self,
         task: "PathLike | bytes | Program",
-        files: "Mapping[str, Mode] | None" = None,
+        files: Files | None = None,
         args: bytes = b"",
         *,
         where: Where = "drive",
@@ -301,7 +309,7 @@ def _is_on_host(
 
 def _request(
     task: "PathLike | bytes | Program",
-    files: "Mapping[str, Mode] | None",
+    files: Files | None,
     stores: "Sequence[str]",
     args: bytes,
     isolation: "str | None",
@@ -325,14 +333,14 @@ def _request(
 
 def stream_request(
     task: "PathLike | bytes | Program",
-    files: "Mapping[str, Mode]",
+    files: Files,
     stores: "Sequence[str]",
     args: bytes,
     isolation: str,
     limits: tuple[int, int, int, int, int],
 ) -> tuple[
     tuple[int, int] | bytes,
-    list[tuple[str, bool]],
+    list[FileRow],
     list[str],
     bytes,
     str,
@@ -347,7 +355,7 @@ def stream_request(
 
 def _host_request(
     module: "PathLike | bytes | Program",
-    files: "Mapping[str, Mode] | None",
+    files: Files | None,
     args: bytes,
     limits: tuple[int, int, int, int, int],
 ) -> "_HostRequest":
@@ -355,10 +363,19 @@ def _host_request(
     return _module(module), _files(files), _arguments(args), _limits(limits)
 
 
-def _files(files: "Mapping[str, Mode] | None") -> list[tuple[str, bool]]:
+def _files(files: Files | None) -> list[FileRow]:
     if not isinstance(files or {}, Mapping):
         raise TypeError(f"files are a mapping of names to modes, not {type(files).__name__}")
-    return [(_name(name), _writes(name, mode)) for name, mode in (files or {}).items()]
+    return [_file(name, mode) for name, mode in (files or {}).items()]
+
+
+def _file(name: "str | MountedFile", mode: str) -> FileRow:
+    if not isinstance(name, MountedFile):
+        return _name(name), _writes(name, mode), None
+    writes = _writes(name.path, mode)
+    if writes and not name.writable:
+        raise UsageError(f"files[{name.path!r}] = {quoted(mode)!r}, and it was registered to be read only")
+    return name.path, writes, name.placed()
 
 
 def _arguments(args: bytes) -> bytes:

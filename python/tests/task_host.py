@@ -61,6 +61,9 @@ class _Host:
         self.put(to, part)
         return len(part)
 
+    def parameter(self, number: int) -> int:
+        return 0
+
     def put_ret(self, at: int, size: int) -> int:
         if len(self.value) + size > RETURN_BYTES:
             return -ENOSPC
@@ -137,6 +140,7 @@ _TYPES = {
     "stream_next": ("iii", "l"),
     "stream_emit": ("ii", "l"),
     "operate": ("ii", "i"),
+    "parameter": ("i", "l"),
 }
 
 

@@ -197,7 +197,7 @@ fn power_up(drive: &mut Drive, left: &Cell<u64>, random: &mut Random) -> Result<
 
 /// Lets a drive lie about without power now and then, but never so long that pages are lost for good.
 fn grow_older(drive: &mut Drive, random: &mut Random) -> Result<(), String> {
-    let age = drive.age();
+    let age = drive.age().expect("it is here");
     if !random.chance(0.3) || age.hours > 8000.0 {
         return Ok(());
     }

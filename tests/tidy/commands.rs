@@ -16,7 +16,7 @@ What the drive understands, by command set and opcode. This page is made from th
 `crates/nvme/src/command`, from which entries are decoded, too; do not edit it. \"Base\" is the NVM Express Base
 Specification 2.1, \"NVM\" the NVM Command Set Specification 1.1.
 
-CDW3 of any I/O command but Simple Lookup, which has its mask there, is the priority that the application gives it: `A` of
+CDW3 of any I/O command of the NVM command set but Simple Lookup, which has its mask there, is the priority that the application gives it: `A` of
 TH-iSSD 3.3, Equation 1, which counts where `schedule.policy` is `priority_aware` ([model](../model.md#ranks)).
 ";
 
@@ -43,6 +43,12 @@ fn page() -> String {
             CommandSet::Nvm => {
                 "\n## I/O commands of the NVM command set\n\nCommand set identifier (CSI) 00h. From 80h on they are the \
                  vendor's.\n"
+            }
+            CommandSet::Memory => {
+                "\n## I/O commands of memory namespaces\n\nCommand set identifier (CSI) 03h: Subsystem Local Memory (\"SLM\").\n"
+            }
+            CommandSet::Compute => {
+                "\n## I/O commands of compute namespaces\n\nCommand set identifier (CSI) 04h: Computational Programs (\"CP\").\n"
             }
         };
         page +=

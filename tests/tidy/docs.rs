@@ -86,12 +86,17 @@ fn code_blocks_name_their_language_and_end() {
 /// Those in Python are found by a test of their own.
 #[test]
 fn every_example_in_rust_is_run() {
-    let manifest = fs::read_to_string(root().join("crates/bitline/Cargo.toml"));
-    let manifest: toml::Table = manifest
-        .expect("the facade has a manifest")
-        .parse()
-        .expect("it is TOML");
-    let entries = manifest["example"].as_array().expect("it lists examples");
+    // Those of the facade, and of what brings real hosts to a drive.
+    let listed = ["bitline", "attach"].map(|of_crate| {
+        let manifest = format!("crates/{of_crate}/Cargo.toml");
+        let manifest = fs::read_to_string(root().join(manifest)).expect("it has a manifest");
+        let manifest: toml::Table = manifest.parse().expect("it is TOML");
+        manifest["example"]
+            .as_array()
+            .expect("it lists examples")
+            .clone()
+    });
+    let entries = listed.concat();
     let runs = |path: &str| {
         entries.iter().any(|entry| {
             let file = entry["path"].as_str().unwrap_or_default();

@@ -55,6 +55,8 @@ const CLOSED: &[(&str, &str)] = &[
     ("Wiring", "written as a literal"),
     ("Packet", "when, and what"),
     ("Pace", "written as a literal"),
+    ("MemoryRun", "written as a literal"),
+    ("RunRanges", "a set, or ranges told with the command"),
     ("Policy", "stall, or drop the newest or the oldest"),
     ("RunOptions", "written as a literal, the rest by default"),
     ("TraceOptions", "written as a literal, the rest by default"),

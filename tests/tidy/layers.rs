@@ -31,7 +31,11 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("search", &["cache", "cost"]),
     ("task", &["backend"]),
     ("tx", &["cache"]),
-    ("programs", &["bits", "search", "task", "tx"]),
+    ("local_memory", &["backend"]),
+    (
+        "programs",
+        &["bits", "local_memory", "search", "task", "tx"],
+    ),
     ("stream", &["programs"]),
     ("frontend", &["stream"]),
     ("faults", &["ftl"]),

@@ -18,7 +18,7 @@ impl Drive {
     /// image remembers it.
     ///
     /// # Errors
-    /// [`Error::Ageing`] for what cannot be; what the image reports.
+    /// [`Error::Ageing`] for what cannot be; what the image reports; [`Error::Remote`].
     pub fn grow_older(&mut self, ageing: &Ageing) -> Result<DriveAge, Error> {
         let Ageing {
             hours,
@@ -40,13 +40,18 @@ impl Drive {
         )?;
         let few = cycles <= CYCLES_MAX;
         check("cycles", f64::from(cycles), few, "0 to 10000000")?;
-        self.nand.borrow_mut().grow_older(ageing)?;
-        Ok(self.age())
+        self.flash("to be made older")?
+            .borrow_mut()
+            .grow_older(ageing)?;
+        self.age()
     }
 
     /// How old the drive is, beyond what was done to it in simulated time.
-    pub fn age(&self) -> DriveAge {
-        *self.nand.borrow().age()
+    ///
+    /// # Errors
+    /// [`Error::Remote`].
+    pub fn age(&self) -> Result<DriveAge, Error> {
+        Ok(*self.flash("its age")?.borrow().age())
     }
 }
 

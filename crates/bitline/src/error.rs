@@ -89,6 +89,17 @@ pub enum Error {
     /// The drive has no power: it was cut, or the drive was closed.
     #[error("the drive has no power; power it up first")]
     NoPower,
+    /// Something that only the process can do which has the drive.
+    #[error(
+        "{asked}: that cannot be had of a drive elsewhere, as {drive} is; do it in the process that has the drive, or on its \
+         image when that is closed"
+    )]
+    Remote {
+        /// What was asked for.
+        asked: &'static str,
+        /// What the drive is called.
+        drive: String,
+    },
     /// The power was cut before what was submitted had ended.
     #[error("the power was cut before this had ended: whether the drive did it is not known")]
     PowerLost,

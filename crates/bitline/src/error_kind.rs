@@ -29,6 +29,8 @@ pub enum ErrorKind {
     Stream,
     /// The drive has no power, or lost it meanwhile.
     Power,
+    /// A drive elsewhere cannot be reached, or not any more.
+    Connection,
     /// The drive's watch broke the call off.
     Interrupted,
     /// The drive is broken, or Bitline is.
@@ -47,12 +49,14 @@ impl Error {
             Error::Volume(error) => of_volume(error),
             Error::Task(TaskError::Module(_)) => ErrorKind::Module,
             Error::Task(TaskError::Device(error)) => of_host(error),
+            Error::Task(TaskError::Failed { .. }) => ErrorKind::Status,
             Error::Stream(_) => ErrorKind::Stream,
             Error::NoVector(_) => ErrorKind::NotFound,
             Error::Trace(TraceError::Io { .. }) | Error::TraceWrite(_) => ErrorKind::File,
             Error::NoPower | Error::PowerLost => ErrorKind::Power,
             Error::Interrupted => ErrorKind::Interrupted,
             Error::Task(_)
+            | Error::Remote { .. }
             | Error::StaleStream(_)
             | Error::Held { .. }
             | Error::Bits(_)
@@ -85,7 +89,8 @@ fn of_host(error: &host::Error) -> ErrorKind {
     match error {
         host::Error::Status(_) => ErrorKind::Status,
         host::Error::Usage(_) | host::Error::Memory(_) => ErrorKind::Usage,
-        host::Error::Protocol(_) | host::Error::Transport(_) | _ => ErrorKind::Internal,
+        host::Error::Transport(_) => ErrorKind::Connection,
+        host::Error::Protocol(_) | _ => ErrorKind::Internal,
     }
 }
 

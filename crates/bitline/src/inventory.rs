@@ -1,14 +1,14 @@
 //! What a drive says of itself, and what its media holds: identity, use, wear.
 
-use device::ftl::{Lpn, Mapping};
 use host::identify::identify_controller;
 use host::volume::Extent;
-use media::nand::{BlockCondition, BlockId, Nand};
+use nvme::command::LogPageId;
 use serde::Serialize;
 
 use crate::config::ConfigError;
-use crate::drive::{Drive, InsideDrive};
+use crate::drive::Drive;
 use crate::error::Error;
+use crate::media_state::{Media, is_mapped};
 
 /// What the drive answers to Identify.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -123,26 +123,28 @@ impl Drive {
     /// [`Error::NoPower`]; what reading the catalogue reports.
     pub fn inventory(&mut self) -> Result<Inventory, Error> {
         self.know_vectors()?;
-        let device = self.device()?;
-        let pages = 0..device.ftl.logical_pages();
-        let mapped = pages.clone().filter(|page| self.is_mapped(*page)).count() as u64;
+        let media: Media = match self.remote_name() {
+            Some(_) => self.told(LogPageId::MEDIA)?,
+            None => {
+                let nand = self.flash("its inventory")?.borrow();
+                Media::of(self.device_for("its inventory")?, &nand)
+            }
+        };
         let of_vectors = self.mapped_by_vectors()?;
-        let nand = self.nand.borrow();
-        let wear = Wear::of(&nand);
         Ok(Inventory {
-            page_bytes: nand.geometry().page_bytes,
-            logical_page_bytes: device.ftl.unit().bytes(),
-            logical_pages: u64::from(pages.end),
-            data_pages: device.ftl.data_pages().into(),
-            mapped_pages: mapped - of_vectors,
+            page_bytes: media.page_bytes,
+            logical_page_bytes: media.logical_page_bytes,
+            logical_pages: media.logical_pages,
+            data_pages: media.data_pages,
+            mapped_pages: media.mapped_pages.saturating_sub(of_vectors),
             vectors: self.host()?.mount.index().places().count() as u64,
-            vector_space: self.vector_space()?,
-            flash_blocks: wear.blocks,
-            flash_blocks_used: wear.used,
-            flash_blocks_unusable: wear.unusable,
-            erase_count_min: wear.least,
-            erase_count_mean: wear.mean(),
-            erase_count_max: wear.most,
+            vector_space: self.vector_space(media.compute_blocks)?,
+            flash_blocks: media.flash_blocks,
+            flash_blocks_used: media.flash_blocks_used,
+            flash_blocks_unusable: media.flash_blocks_unusable,
+            erase_count_min: media.erase_count_min,
+            erase_count_mean: media.erase_count_mean,
+            erase_count_max: media.erase_count_max,
         })
     }
 
@@ -153,12 +155,13 @@ impl Drive {
         let vectors = index.places();
         let vectors = vectors.map(|place| place.first..place.first + place.blocks);
         let blocks = vectors.chain([host.mount.catalogue()]);
-        let pages = blocks.flat_map(|blocks| pages.touched(blocks));
-        let mapped = pages.filter(|page| self.is_mapped(*page));
+        let touched = blocks.flat_map(|blocks| pages.touched(blocks));
+        let mapped = self.mapped_pages()?;
+        let mapped = touched.filter(|page| mapped.binary_search(page).is_ok());
         Ok(mapped.count() as u64)
     }
 
-    fn vector_space(&self) -> Result<VectorSpace, Error> {
+    fn vector_space(&self, blocks: u64) -> Result<VectorSpace, Error> {
         let config = &self.config().device;
         let capacity = config.validate().map_err(ConfigError::from)?;
         let geometry = &config.nand.geometry;
@@ -171,7 +174,6 @@ impl Drive {
             .map(|vector| vector.bits.div_ceil(page_bits))
             .sum();
         let bits_per_cell = config.ftl.mode.bits_per_cell();
-        let blocks = self.device()?.ftl.compute_blocks() as u64;
         let block_pages = u64::from(geometry.pages_per_block(config.ftl.mode));
         let bytes = pages * page_bytes;
         let bytes_as_data = bytes * u64::from(bits_per_cell);
@@ -193,10 +195,9 @@ impl Drive {
     /// [`Error::NoPower`].
     pub fn mapped_runs(&self) -> Result<Vec<Extent>, Error> {
         let mut runs: Vec<Extent> = Vec::new();
-        let mapped = |page: &u32| self.is_mapped(*page);
         let pages = self.first_namespace()?;
         let blocks_per_page = pages.blocks();
-        for page in pages.all().filter(mapped) {
+        for page in self.mapped_pages()? {
             let first = pages.first_block(page);
             match runs.last_mut() {
                 Some(run) if run.first + run.blocks == first => run.blocks += blocks_per_page,
@@ -215,57 +216,24 @@ impl Drive {
     }
 
     /// Whether no block was ever programmed or erased.
-    pub(crate) fn is_blank(&self) -> bool {
-        let nand = self.nand.borrow();
+    pub(crate) fn is_blank(&self) -> Result<bool, Error> {
+        let nand = self.flash("whether it is blank")?.borrow();
         let mut blocks =
             (0..nand.geometry().blocks()).map(|block| nand.block_state(BlockId(block)));
-        blocks.all(|state| {
+        Ok(blocks.all(|state| {
             let untouched = state.condition != BlockCondition::NeedsErase;
             state.mode.is_none() && state.erase_count == 0 && untouched
-        })
+        }))
     }
 
-    fn is_mapped(&self, page: u32) -> bool {
-        self.device()
-            .is_ok_and(|device| matches!(device.ftl.lookup(Lpn(page)), Mapping::Data(_)))
-    }
-}
-
-/// Sums over all flash blocks.
-pub(crate) struct Wear {
-    pub(crate) blocks: u64,
-    pub(crate) used: u64,
-    pub(crate) unusable: u64,
-    pub(crate) least: u32,
-    pub(crate) most: u32,
-    sum: u64,
-}
-
-impl Wear {
-    pub(crate) fn of(nand: &Nand) -> Wear {
-        let blocks = nand.geometry().blocks();
-        let mut wear = Wear {
-            blocks: u64::from(blocks),
-            used: 0,
-            unusable: 0,
-            least: u32::MAX,
-            most: 0,
-            sum: 0,
-        };
-        for block in (0..blocks).map(BlockId) {
-            let state = nand.block_state(block);
-            wear.used += u64::from(state.mode.is_some());
-            wear.unusable += u64::from(state.condition != BlockCondition::Good);
-            wear.least = wear.least.min(state.erase_count);
-            wear.most = wear.most.max(state.erase_count);
-            wear.sum += u64::from(state.erase_count);
+    /// The logical pages of the first namespace that hold data on flash, ascending; of a drive elsewhere also what its cache has.
+    fn mapped_pages(&self) -> Result<Vec<u32>, Error> {
+        let pages = self.first_namespace()?.all();
+        if self.remote_name().is_some() {
+            return self.holding(pages);
         }
-        wear
-    }
-
-    /// Erases of a block on average.
-    pub(crate) fn mean(&self) -> f64 {
-        self.sum as f64 / self.blocks.max(1) as f64
+        let ftl = &self.device_for("its mapped pages")?.ftl;
+        Ok(pages.filter(|page| is_mapped(ftl, *page)).collect())
     }
 }
 

@@ -33,7 +33,10 @@ mod inventory;
 mod key_value;
 mod logical_pages;
 mod lookups;
+mod media_state;
+mod memory;
 mod pending;
+mod placed;
 mod platforms;
 mod request_kind;
 mod search;
@@ -52,8 +55,8 @@ pub mod inside {
     pub use {device, host, media, nvme, sim};
 
     pub use crate::config::InsideConfig;
-    pub use crate::drive::{InsideDrive, InsideHost};
-    pub use crate::driver::{Queue, send_raw, send_raw_admin};
+    pub use crate::drive::{Durable, InsideDrive, InsideHost};
+    pub use crate::driver::{Capsule, Fabric, Queue, Response, send_raw, send_raw_admin};
 }
 
 // The drive and its host.
@@ -71,7 +74,9 @@ pub use host_end::Host;
 pub use inventory::{Identity, Inventory, VectorSpace};
 pub use key_value::{KeyValue, KeyValueMap, KeyValueOptions, Pairs};
 pub use lookups::{NameLookupErrors, NameLookups};
+pub use memory::Memory;
 pub use pending::{Finished, Pending};
+pub use placed::Placed;
 pub use platforms::{EstimateReport, EstimatedEnergy, Platform};
 pub use search::{NameTerm, Returns, Search, StoreInfo};
 pub use statistics::{EnergyEntry, LatencyEntry, Statistics, TenantEntry};
@@ -103,6 +108,7 @@ pub use device::stream::{CollectorCounts, StreamCounts};
 pub use device::task::CycleCosts;
 pub use device::tx::TxCounts;
 pub use host::bits::Checked;
+pub use host::memory::{MemoryRun, RangeSets, RunRanges};
 pub use host::search::{
     Appended, DataRegion, Found, NameField, NameKind, SearchError, Updated, Wanted, numbers, ranges,
 };

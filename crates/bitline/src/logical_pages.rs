@@ -5,6 +5,7 @@ use std::ops::Range;
 use device::Device;
 use device::ftl::Lpn;
 use nvme::NamespaceId;
+use nvme::log::DriveLog;
 
 /// The logical pages of a namespace. They are what the translation layer maps, a flash page or a part of one: what the
 /// drive prefers to write at once (NPWG) may be several of them.
@@ -23,6 +24,28 @@ impl LogicalPages {
             pages: pages.unwrap_or(0..0),
             blocks: device.ftl.unit().blocks(block_bytes),
         }
+    }
+
+    /// Those of a namespace as its drive tells of it.
+    ///
+    /// # Errors
+    /// A page that makes no sense: whoever told is no drive of Bitline's.
+    pub(crate) fn told(log: &DriveLog, block_bytes: u32) -> Result<LogicalPages, host::Error> {
+        let (pages, bytes) = (
+            log.first_page.get()..log.end_page.get(),
+            log.logical_page_bytes.get(),
+        );
+        let is_sound =
+            pages.start <= pages.end && bytes >= block_bytes && bytes.is_multiple_of(block_bytes);
+        if !is_sound {
+            return Err(host::Error::Protocol(format!(
+                "logical pages {pages:?} of {bytes} bytes, and blocks of {block_bytes}"
+            )));
+        }
+        Ok(LogicalPages {
+            pages,
+            blocks: u64::from(bytes / block_bytes),
+        })
     }
 
     /// All of them.

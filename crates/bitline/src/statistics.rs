@@ -12,11 +12,11 @@ use device::search::SearchCounts;
 use device::stream::{CollectorCounts, StreamCounts};
 use device::tx::TxCounts;
 use device::{Served, tenants};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sim::{Energy, Tenant, Time};
 
 /// A snapshot of everything a drive counts since it was powered up.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Statistics {
     /// Simulated time of the snapshot, in nanoseconds.
@@ -76,7 +76,7 @@ pub struct Statistics {
 }
 
 /// One account of the energy ledger.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct EnergyEntry {
     /// The part that spent.
@@ -90,7 +90,7 @@ pub struct EnergyEntry {
 }
 
 /// What was done for one tenant: a namespace, or a kind of the firmware's own work.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TenantEntry {
     /// Whose: `"namespace 1"` and so on; `"drive"` for what is done for all (admin commands, queue
@@ -112,7 +112,7 @@ pub struct TenantEntry {
 }
 
 /// How often something was done, and how long it took.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct LatencyEntry {
     /// How often.

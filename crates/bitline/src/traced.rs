@@ -1,8 +1,8 @@
 //! What a trace tells of a command: its name and arguments, from its entry and completion.
 
 use nvme::command::{
-    BitsCommand, BlockRange, CollectorClose, CollectorExtend, CollectorOpen, CommandSet, Engine,
-    Row, StreamCommand, row,
+    BitsCommand, BlockRange, CollectorClose, CollectorExtend, CollectorOpen, CommandSet,
+    ComputeCommand, Engine, MemoryCommand, Row, StreamCommand, row,
 };
 use nvme::{
     Command, CompletionEntry, DataPointer, IoCommand, QueueId, SearchCommand, SubmissionEntry,
@@ -14,6 +14,7 @@ static QUEUE_PAIR: Key = Key::one("queue_pair");
 static COMMAND_ID: Key = Key::one("command_id");
 static NAMESPACE: Key = Key::one("namespace");
 static FIRST_BLOCK: Key = Key::one("first_block");
+static FIRST_BYTE: Key = Key::one("first_byte");
 static BLOCKS: Key = Key::one("blocks");
 static BYTES: Key = Key::one("bytes");
 static RANGES: Key = Key::one("ranges");
@@ -30,21 +31,16 @@ static STATUS: Key = Key::one("status");
 /// A command that is complete.
 pub(crate) struct Traced<'a> {
     pub(crate) queue: QueueId,
+    /// The command set of its namespace, or that of the admin queue.
+    pub(crate) set: CommandSet,
     pub(crate) entry: &'a SubmissionEntry,
     pub(crate) completion: &'a CompletionEntry,
     pub(crate) trace: TraceId,
 }
 
 impl Traced<'_> {
-    fn set(&self) -> CommandSet {
-        match self.queue.get() {
-            0 => CommandSet::Admin,
-            _ => CommandSet::Nvm,
-        }
-    }
-
     fn row(&self) -> Option<&'static Row> {
-        row(self.set(), self.entry.opcode)
+        row(self.set, self.entry.opcode)
     }
 
     /// What its slice is called.
@@ -62,8 +58,13 @@ impl Traced<'_> {
             .number(&COMMAND_ID, self.entry.command_id.get())
             .number(&NAMESPACE, self.entry.namespace().get());
         let status = self.completion.status();
-        if let Ok(Command::Nvm(command)) = Command::decode(self.set(), self.entry) {
-            tell(&command, args);
+        match Command::decode(self.set, self.entry) {
+            Ok(Command::Nvm(command)) => tell(&command, args),
+            Ok(Command::Memory(command)) => tell_memory(&command, args),
+            Ok(Command::Compute(ComputeCommand::Execute(execute))) => {
+                args.number(&PROGRAM, execute.program);
+            }
+            _ => {}
         }
         if let Ok(DataPointer::Sgl { length, .. }) = DataPointer::decode(self.entry) {
             args.number(&BYTES, length);
@@ -112,6 +113,18 @@ fn tell(command: &IoCommand, args: &mut Args) {
         }
         IoCommand::Stream(stream) => tell_stream(stream, args),
         IoCommand::Flush { .. } => {}
+    }
+}
+
+fn tell_memory(command: &MemoryCommand, args: &mut Args) {
+    match command {
+        MemoryCommand::Copy(copy) => {
+            args.number(&FIRST_BYTE, copy.destination)
+                .number(&RANGES, copy.range_count);
+        }
+        MemoryCommand::Read(transfer) | MemoryCommand::Write(transfer) => {
+            args.number(&FIRST_BYTE, transfer.start);
+        }
     }
 }
 

@@ -17,6 +17,7 @@ use crate::cost::CostModel;
 use crate::faults::FaultConfig;
 use crate::frontend::{FrontendConfig, FrontendConfigError};
 use crate::ftl::{Capacity, FtlConfig, FtlConfigError};
+use crate::local_memory::LocalMemoryConfig;
 use crate::memory::{
     Capacitor, CapacitorConfig, Claim, DramMap, Means, MemoryConfig, Need, Quotas, Rates, TooSmall,
     TooWeak,
@@ -69,6 +70,8 @@ pub struct DeviceConfig {
     pub stream: StreamConfig,
     /// Collectors.
     pub collector: CollectorConfig,
+    /// Memory that programs and the host share.
+    pub local_memory: LocalMemoryConfig,
     /// Flash that fails.
     pub faults: FaultConfig,
 }
@@ -112,6 +115,8 @@ struct Sections {
     stream: StreamConfig,
     /// Collectors.
     collector: CollectorConfig,
+    /// Memory that programs and the host share.
+    local_memory: LocalMemoryConfig,
     /// Flash that fails.
     faults: FaultConfig,
     /// What a drive does only to imitate a simulator.
@@ -157,6 +162,7 @@ impl From<Sections> for DeviceConfig {
             tx: sections.tx,
             stream: sections.stream,
             collector: sections.collector,
+            local_memory: sections.local_memory,
             faults: sections.faults,
         }
     }
@@ -184,6 +190,7 @@ impl From<DeviceConfig> for Sections {
             tx: config.tx,
             stream: config.stream,
             collector: config.collector,
+            local_memory: config.local_memory,
             faults: config.faults,
         }
     }
@@ -251,6 +258,9 @@ pub enum ConfigError {
     /// Collectors.
     #[error("collector.{0}")]
     Collector(OutOfRange),
+    /// Memory that programs and the host share.
+    #[error("local_memory.{0}")]
+    LocalMemory(OutOfRange),
     /// What imitates a simulator.
     #[error("compatibility.command_phases.{0}")]
     Compatibility(OutOfRange),
@@ -304,6 +314,9 @@ impl DeviceConfig {
         self.tx.validate(unit).map_err(ConfigError::Tx)?;
         self.stream.validate().map_err(ConfigError::Stream)?;
         self.collector.validate().map_err(ConfigError::Collector)?;
+        self.local_memory
+            .validate()
+            .map_err(ConfigError::LocalMemory)?;
         self.faults.validate().map_err(ConfigError::Faults)?;
         let claims = self.claims();
         let need = Need::of(&claims, self.means());
@@ -359,6 +372,7 @@ impl DeviceConfig {
             tx: self.tx.dram_bytes(),
             streams: self.stream.buffer_bytes,
             collectors: self.collector.buffer_bytes,
+            local: self.local_memory.bytes,
         };
         quotas.lay_out(&self.dram)
     }

@@ -19,6 +19,7 @@ use crate::cores::Cores;
 use crate::faults::{inject_failures, mark_factory_bad_blocks, seed_cells};
 use crate::frontend::{AdminQueues, Controller, Jobs};
 use crate::ftl::{Beneath, Capacity, Ftl, MappingUnit, Recovered};
+use crate::local_memory::LocalMemory;
 use crate::memory::{BufferSizes, Buffers, Capacitor, DramMap, Dumped};
 use crate::part::Parts;
 use crate::port::{HostPort, HostTransfer};
@@ -134,11 +135,13 @@ impl Device {
         parts.serve(tasks.clone());
         let tx = Transactions::power_up(&backend, &config.tx, cache.clone());
         parts.serve(tx.clone());
+        let local_memory = LocalMemory::power_up(&backend, &config.local_memory);
+        parts.serve(local_memory.clone());
         let programs = Programs::power_up(
             &backend,
             &config.task,
             (bits.clone(), search.clone()),
-            (tasks.clone(), tx.clone()),
+            (tasks.clone(), tx.clone(), local_memory.clone()),
         );
         parts.serve(programs.clone());
         let streams = Streams::power_up(
@@ -158,6 +161,7 @@ impl Device {
                 bits: bits.clone(),
                 search: search.clone(),
                 programs: programs.clone(),
+                local_memory,
                 streams: streams.clone(),
                 collectors: collectors.clone(),
             },

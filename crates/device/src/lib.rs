@@ -17,6 +17,7 @@ mod faults;
 pub mod frontend;
 pub mod ftl;
 pub mod journal;
+pub mod local_memory;
 pub mod memory;
 mod part;
 pub mod planted;

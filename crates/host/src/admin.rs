@@ -1,11 +1,13 @@
 //! The administration of a drive: its log pages, features, events, and what erases it.
 
+use std::ops::Range;
+
 use nvme::command::{
     Abort, FeatureId, FeatureSelect, FormatNvm, GetFeatures, GetLogPage, LogPageId, Sanitize,
     SecureErase, SetFeatures,
 };
-use nvme::identify::{Cns, IDENTIFY_BYTES, NamespaceList, format_index};
-use nvme::log::{ErrorEntry, HealthLog, SanitizeLog};
+use nvme::identify::{Cns, IDENTIFY_BYTES, NVM_COMMAND_SET, NamespaceList, format_index};
+use nvme::log::{DriveLog, ErrorEntry, HealthLog, SanitizeLog, TextLog};
 use nvme::{
     AdminCommand, AsyncEvent, BROADCAST_NAMESPACE, CommandId, CompletionEntry, DataPointer,
     NamespaceId, QueueId,
@@ -14,8 +16,16 @@ use zerocopy::FromBytes;
 
 use crate::buffer::Buffer;
 use crate::error::Error;
-use crate::identify::identify;
+use crate::identify::identify_in;
 use crate::transport::Transport;
+
+/// Bytes of the page of pages that hold data that one command reads.
+const HOLDING_BYTES: u64 = 1 << 17;
+/// Bytes of a page of text that are asked for at first, and at most.
+const TEXT_BYTES: usize = 1 << 15;
+const TEXT_BYTES_MAX: usize = 1 << 26;
+/// How often a page of text is asked for that grows meanwhile.
+const TEXT_TRIES: u32 = 4;
 
 /// Entries of the error log that are asked for.
 const ERROR_ENTRIES: usize = 64;
@@ -44,12 +54,25 @@ impl<T: Transport> Admin<T> {
         bytes: usize,
         retain: bool,
     ) -> Result<Vec<u8>, Error> {
+        self.log_part((page, BROADCAST_NAMESPACE), offset, bytes, retain)
+            .await
+    }
+
+    /// As [`Admin::log_page`], of a page about a namespace.
+    async fn log_part(
+        &self,
+        (page, namespace): (LogPageId, NamespaceId),
+        offset: u64,
+        bytes: usize,
+        retain: bool,
+    ) -> Result<Vec<u8>, Error> {
         let buffer = Buffer::holding(self.transport.memory(), &vec![0; bytes])?;
         let get = GetLogPage {
             page,
-            namespace: BROADCAST_NAMESPACE,
+            namespace,
             specific: 0,
             specific_id: 0,
+            command_set: 0,
             retain_event: retain,
             dwords: bytes as u64 / 4,
             offset,
@@ -58,6 +81,69 @@ impl<T: Transport> Admin<T> {
         self.send("get log page", AdminCommand::GetLogPage(get))
             .await?;
         buffer.to_vec()
+    }
+
+    /// How the drive is laid out for a namespace, and its clock (a page of Bitline's own).
+    ///
+    /// # Errors
+    /// What the drive reports: Invalid Log Page if it is none of Bitline's.
+    pub async fn drive(&self, namespace: NamespaceId) -> Result<DriveLog, Error> {
+        let of = (LogPageId::DRIVE, namespace);
+        let page = self.log_part(of, 0, size_of::<DriveLog>(), true).await?;
+        DriveLog::read_from_bytes(&page)
+            .map_err(|_| Error::Protocol("a log page of another size".into()))
+    }
+
+    /// Which of some logical pages of a namespace, counted from its first, hold data (a page of Bitline's own).
+    ///
+    /// # Errors
+    /// As [`Admin::drive`].
+    pub async fn holding(
+        &self,
+        namespace: NamespaceId,
+        pages: Range<u32>,
+    ) -> Result<Vec<u32>, Error> {
+        let mut holding = Vec::new();
+        let (end, of) = (
+            u64::from(pages.end).div_ceil(8),
+            (LogPageId::HOLDING, namespace),
+        );
+        let mut offset = u64::from(pages.start) / 32 * 4;
+        while offset < end {
+            let bytes = (end - offset).next_multiple_of(4).min(HOLDING_BYTES);
+            let part = self.log_part(of, offset, bytes as usize, true).await?;
+            let bits = part.iter().zip(offset..).flat_map(|(bits, byte)| {
+                let set = (0..8).filter(move |bit| bits >> bit & 1 != 0);
+                set.map(move |bit| (byte * 8 + bit) as u32)
+            });
+            holding.extend(bits.filter(|page| pages.contains(page)));
+            offset += bytes;
+        }
+        Ok(holding)
+    }
+
+    /// A page of text (pages of Bitline's own): its configuration, its statistics.
+    ///
+    /// # Errors
+    /// As [`Admin::drive`]; a page that is no text.
+    pub async fn text(&self, page: LogPageId) -> Result<String, Error> {
+        let damaged = || Error::Protocol(format!("log page {:#04x} is no text", page.0));
+        let mut bytes = TEXT_BYTES;
+        for _ in 0..TEXT_TRIES {
+            let read = self.log_page(page, 0, bytes, true).await?;
+            let all = TextLog::page_bytes(&read).ok_or_else(damaged)?;
+            if all <= bytes as u64 {
+                return TextLog::decode(&read)
+                    .map(str::to_owned)
+                    .ok_or_else(damaged);
+            }
+            // What it tells may grow from one command to the next.
+            bytes = usize::try_from(all)
+                .ok()
+                .filter(|all| *all <= TEXT_BYTES_MAX)
+                .ok_or_else(damaged)?;
+        }
+        Err(damaged())
     }
 
     /// The SMART / health page.
@@ -100,15 +186,24 @@ impl<T: Transport> Admin<T> {
         P::read_from_bytes(&bytes).map_err(|_| Error::Protocol("a log page of another size".into()))
     }
 
-    /// All namespaces, ascending.
+    /// All namespaces of blocks, ascending.
     ///
     /// # Errors
     /// What the drive reports.
     pub async fn namespaces(&self) -> Result<Vec<NamespaceId>, Error> {
+        self.namespaces_of(NVM_COMMAND_SET).await
+    }
+
+    /// All namespaces of a command set, ascending.
+    ///
+    /// # Errors
+    /// What the drive reports, such as Invalid Field for a command set that it does not have.
+    pub async fn namespaces_of(&self, command_set: u8) -> Result<Vec<NamespaceId>, Error> {
         let mut all: Vec<NamespaceId> = Vec::new();
         loop {
             let after = all.last().copied().unwrap_or(NamespaceId::new(0));
-            let page = identify(&self.transport, Cns::ActiveNamespaces, after).await?;
+            let cns = Cns::CommandSetActiveNamespaces;
+            let page = identify_in(&self.transport, cns, after, command_set).await?;
             let page = NamespaceList::read_from_bytes(&page)
                 .map_err(|_| Error::Protocol("an identify page of another size".into()))?;
             let before = all.len();

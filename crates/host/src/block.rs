@@ -294,6 +294,7 @@ impl<T: Transport> BlockDevice<T> {
             .collect();
         let buffer = Buffer::holding(self.transport.memory(), &list)?;
         let copy = CopyBlocks {
+            from_memory: false,
             namespace: self.namespace,
             destination: Lba::new(destination),
             range_count: sources.len() as u16,
@@ -431,7 +432,7 @@ impl<T: Transport> BlockDevice<T> {
     }
 
     #[inline]
-    fn transfer(
+    pub(crate) fn transfer(
         &self,
         lba: u64,
         blocks: u32,

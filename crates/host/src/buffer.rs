@@ -96,6 +96,27 @@ impl Buffer {
         Ok(look(self.memory.borrow().slice(self.address, bytes)?))
     }
 
+    /// Puts `data` into it, from `offset` on.
+    ///
+    /// # Errors
+    /// If it is not that long.
+    pub fn put(&self, offset: u64, data: &[u8]) -> Result<(), Error> {
+        let length = data.len() as u64;
+        if offset
+            .checked_add(length)
+            .is_none_or(|end| end > self.bytes)
+        {
+            let bytes = self.bytes;
+            return Err(Error::Usage(format!(
+                "{length} bytes from byte {offset} on do not fit a buffer of {bytes} bytes"
+            )));
+        }
+        let mut memory = self.memory.borrow_mut();
+        let there = memory.slice_mut(self.address + offset, length)?;
+        there.copy_from_slice(data);
+        Ok(())
+    }
+
     /// Its content.
     ///
     /// # Errors

@@ -52,5 +52,6 @@ pub(crate) fn controller(model: &str, blocks: u64) -> IdentifyController {
         critical_temperature: 0,
         sanitize: 0,
         max_power_mw: 0,
+        has_memory: false,
     })
 }

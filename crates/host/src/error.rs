@@ -13,6 +13,13 @@ pub struct StatusError {
     pub status: Status,
 }
 
+impl StatusError {
+    /// A command of this name ended like this.
+    pub fn new(command: &'static str, status: Status) -> StatusError {
+        StatusError { command, status }
+    }
+}
+
 /// Errors of the host library.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

@@ -18,13 +18,26 @@ pub async fn identify(
     cns: Cns,
     namespace: NamespaceId,
 ) -> Result<Vec<u8>, Error> {
+    identify_in(transport, cns, namespace, 0).await
+}
+
+/// Reads an identify page of a command set.
+///
+/// # Errors
+/// What the drive reports.
+pub async fn identify_in(
+    transport: &impl Transport,
+    cns: Cns,
+    namespace: NamespaceId,
+    command_set: u8,
+) -> Result<Vec<u8>, Error> {
     let buffer = Buffer::new(transport.memory(), IDENTIFY_BYTES as u64)?;
     let command = AdminCommand::Identify(Identify {
         cns,
         namespace,
         controller: ControllerId::new(0),
         specific: 0,
-        command_set: 0,
+        command_set,
         data: buffer.pointer(IDENTIFY_BYTES as u32),
     });
     let completion = transport.admin(&command.encode(CommandId::new(0))).await?;

@@ -10,9 +10,11 @@ pub mod collectors;
 mod described;
 mod error;
 pub mod identify;
+pub mod memory;
 pub mod search;
 pub mod streams;
 pub mod tasks;
+mod transfer;
 mod transport;
 pub mod volume;
 

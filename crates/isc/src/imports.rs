@@ -4,6 +4,7 @@
 unsafe extern "C" {
     pub(crate) fn args_size() -> i32;
     pub(crate) fn get_args(to: *mut u8, bytes: i32, offset: i32) -> i32;
+    pub(crate) fn parameter(number: i32) -> i64;
     pub(crate) fn put_ret(from: *const u8, bytes: i32) -> i32;
     pub(crate) fn file_count() -> i32;
     pub(crate) fn file_size(file: i32) -> i64;

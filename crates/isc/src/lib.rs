@@ -86,6 +86,12 @@ pub fn args() -> Vec<u8> {
     all
 }
 
+/// A number that the host gives with a run over memory, of which there are two, 0 and 1; 0 in other runs.
+pub fn parameter(number: usize) -> u64 {
+    // SAFETY: the call touches no memory.
+    unsafe { imports::parameter(length(number)) }.cast_unsigned()
+}
+
 /// Appends to the value that the host gets.
 ///
 /// # Errors

@@ -11,6 +11,7 @@ mod data_pointer;
 mod entry;
 mod event;
 mod expression;
+pub mod fabrics;
 mod identifier;
 pub mod identify;
 pub mod log;
@@ -19,6 +20,7 @@ pub mod query;
 mod queue;
 mod status;
 pub mod task;
+mod transfers;
 
 pub use command::{AdminCommand, BitsCommand, Command, CommandSet, IoCommand, SearchCommand};
 pub use data_pointer::{DataPointer, MAX_TRANSFER_BYTES, Segment, SegmentList};
@@ -35,3 +37,4 @@ pub use identifier::{
 pub use memory::{Dma, HostMemory, MEMORY_PAGE_BYTES, MemoryError};
 pub use queue::{Cursor, MAX_QUEUE_ENTRIES, MIN_QUEUE_ENTRIES, Ring, RingError};
 pub use status::{Status, StatusType};
+pub use transfers::{Transfers, is_of_memory_queues};

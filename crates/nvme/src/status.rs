@@ -194,19 +194,30 @@ statuses! {
     FEATURE_NOT_NAMESPACE_SPECIFIC = CommandSpecific, 0x0F, "Feature Not Namespace Specific";
     INVALID_CONTROLLER_IDENTIFIER = CommandSpecific, 0x1F, "Invalid Controller Identifier";
     COMMAND_SET_NOT_SUPPORTED = CommandSpecific, 0x29, "I/O Command Set Not Supported";
+    COMMAND_SET_COMBINATION_REJECTED = CommandSpecific, 0x2B, "I/O Command Set Combination Rejected";
     INVALID_COMMAND_SET = CommandSpecific, 0x2C, "Invalid I/O Command Set";
     CONFLICTING_ATTRIBUTES = CommandSpecific, 0x80, "Conflicting Attributes";
     INVALID_PROTECTION_INFORMATION = CommandSpecific, 0x81, "Invalid Protection Information";
     WRITE_TO_READ_ONLY = CommandSpecific, 0x82, "Attempted Write to Read Only Range";
     COMMAND_SIZE_LIMIT_EXCEEDED = CommandSpecific, 0x83, "Command Size Limit Exceeded";
+    INCOMPATIBLE_NAMESPACE_OR_FORMAT = CommandSpecific, 0x85, "Incompatible Namespace or Format";
+    FAST_COPY_NOT_POSSIBLE = CommandSpecific, 0x86, "Fast Copy Not Possible";
     OVERLAPPING_IO_RANGE = CommandSpecific, 0x87, "Overlapping I/O Range";
+    NAMESPACE_NOT_REACHABLE = CommandSpecific, 0x88, "Namespace Not Reachable";
     INSUFFICIENT_PROGRAM_RESOURCES = CommandSpecific, 0x8A, "Insufficient Program Resources";
+    INVALID_MEMORY_NAMESPACE = CommandSpecific, 0x8B, "Invalid Memory Namespace";
+    INVALID_MEMORY_RANGE_SET = CommandSpecific, 0x8C, "Invalid Memory Range Set";
+    INVALID_MEMORY_RANGE_SET_IDENTIFIER = CommandSpecific, 0x8D, "Invalid Memory Range Set Identifier";
     INVALID_PROGRAM_DATA = CommandSpecific, 0x8E, "Invalid Program Data";
     INVALID_PROGRAM_INDEX = CommandSpecific, 0x8F, "Invalid Program Index";
     INVALID_PROGRAM_TYPE = CommandSpecific, 0x90, "Invalid Program Type";
+    MAXIMUM_MEMORY_RANGES_EXCEEDED = CommandSpecific, 0x91, "Maximum Memory Ranges Exceeded";
+    MAXIMUM_MEMORY_RANGE_SETS_EXCEEDED = CommandSpecific, 0x92, "Maximum Memory Range Sets Exceeded";
     MAXIMUM_PROGRAMS_ACTIVATED = CommandSpecific, 0x93, "Maximum Programs Activated";
     MAXIMUM_PROGRAM_BYTES_EXCEEDED = CommandSpecific, 0x94, "Maximum Program Bytes Exceeded";
+    MEMORY_RANGE_SET_IN_USE = CommandSpecific, 0x95, "Memory Range Set In Use";
     NO_PROGRAM = CommandSpecific, 0x96, "No Program";
+    OVERLAPPING_MEMORY_RANGES = CommandSpecific, 0x97, "Overlapping Memory Ranges";
     PROGRAM_NOT_ACTIVATED = CommandSpecific, 0x98, "Program Not Activated";
     PROGRAM_IN_USE = CommandSpecific, 0x99, "Program In Use";
     PROGRAM_TOO_BIG = CommandSpecific, 0x9B, "Program Too Big";
@@ -219,6 +230,7 @@ statuses! {
     DEALLOCATED_BLOCK = MediaAndDataIntegrity, 0x87, "Deallocated or Unwritten Logical Block";
 
     INTERNAL_PATH_ERROR = PathRelated, 0x00, "Internal Path Error";
+    HOST_PATH_ERROR = PathRelated, 0x70, "Host Pathing Error";
     ABORTED_BY_HOST = PathRelated, 0x71, "Command Aborted By Host";
 
     INVALID_EXPRESSION = VendorSpecific, 0x01, "Invalid Expression";
@@ -237,6 +249,7 @@ statuses! {
     NO_SUCH_COLLECTOR = VendorSpecific, 0x22, "No Such Collector";
     COLLECTOR_IN_USE = VendorSpecific, 0x23, "Collector In Use";
     COLLECTOR_LIMIT_REACHED = VendorSpecific, 0x24, "Collector Limit Reached";
+    PROGRAM_FAILED = VendorSpecific, 0x30, "Program Failed";
 }
 
 impl fmt::Display for Status {

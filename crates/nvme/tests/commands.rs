@@ -374,6 +374,7 @@ fn admin_commands_are_laid_out_as_specified() {
         namespace: nvme::BROADCAST_NAMESPACE,
         specific: 1,
         specific_id: 4,
+        command_set: 0,
         retain_event: true,
         dwords: 0x1_0080,
         offset: 0x10,

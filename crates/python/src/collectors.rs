@@ -13,6 +13,7 @@ use pyo3::types::PyIterator;
 
 use crate::drive::Drive;
 use crate::error::usage;
+use crate::tasks::{PlacedRow, placed_of};
 
 thread_local! {
     static ATTACHED: RefCell<BTreeMap<u64, Attached>> = const { RefCell::new(BTreeMap::new()) };
@@ -93,7 +94,7 @@ impl Collectors {
     fn attach(
         &self,
         port: u16,
-        path: Option<String>,
+        path: Option<(String, Option<PlacedRow>)>,
         wiring: WiringRow,
         policy: &str,
         share: u32,
@@ -103,7 +104,8 @@ impl Collectors {
         pace: PaceRow,
     ) -> PyResult<u64> {
         let mut asked = match path {
-            Some(path) => Attach::to(port, path),
+            Some((path, Some(placed))) => Attach::to(port, path).at(placed_of(placed)),
+            Some((path, None)) => Attach::to(port, path),
             None => Attach::for_streams(port),
         };
         asked = asked.wired(Wiring {

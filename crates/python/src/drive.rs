@@ -33,7 +33,7 @@ type MovedRow = ((u32, u32), String, VectorRow);
 
 /// A drive in this process, of the thread that opened it.
 #[pyclass(frozen, module = "bitline._bitline")]
-pub(crate) struct Drive(Key);
+pub(crate) struct Drive(pub(crate) Key);
 
 impl Drop for Drive {
     fn drop(&mut self) {
@@ -431,7 +431,7 @@ impl Drive {
 
     /// How old the drive is, as JSON.
     fn age(&self) -> PyResult<String> {
-        json(&self.with(|drive| Ok::<_, bitline::Error>(drive.age()))?)
+        json(&self.with(|drive| drive.age())?)
     }
 
     /// The drive's health as its SMART page tells it, as JSON.

@@ -8,10 +8,10 @@ use std::rc::Rc;
 
 use bitline::workload::TraceError;
 use bitline::{
-    Error, ErrorKind, HostError, MediaError as OpenError, NandError, PlaceError, StatusError,
-    StatusType, StorageError, Watch,
+    Error, ErrorKind, HostError, MediaError as OpenError, NandError, PlaceError, Status,
+    StatusError, StatusType, StorageError, TaskError, Watch,
 };
-use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
+use pyo3::exceptions::{PyConnectionError, PyKeyboardInterrupt, PyOSError};
 use pyo3::{PyErr, Python};
 
 pyo3::import_exception!(bitline.errors, ConfigError);
@@ -64,16 +64,21 @@ pub(crate) fn to_python(error: impl Into<Error>) -> PyErr {
         Error::Media(OpenError::Storage(error))
         | Error::Flash(NandError::Storage(error))
         | Error::Place(PlaceError::Media(NandError::Storage(error))) => storage(error),
-        Error::Host(HostError::Status(error)) => status(&error),
+        Error::Host(HostError::Status(error)) => status(message, &error),
         Error::Trace(TraceError::Io { path, source }) => file(
             &path,
             &format!("cannot read the trace: {source}"),
             source.raw_os_error(),
         ),
+        Error::Task(TaskError::Failed { .. }) => {
+            let failed = StatusError::new("execute program", Status::PROGRAM_FAILED);
+            status(message, &failed)
+        }
         Error::NoVector(id) => NotFoundError::new_err((message, Some((id.group, id.vector)))),
         error => match error.kind() {
             ErrorKind::Config => ConfigError::new_err(message),
             ErrorKind::Image => ImageError::new_err(message),
+            ErrorKind::Connection => PyConnectionError::new_err(message),
             ErrorKind::NotFound => NotFoundError::new_err((message, None::<(u32, u32)>)),
             ErrorKind::Usage | ErrorKind::Module | ErrorKind::Power => UsageError::new_err(message),
             _ => InternalError::new_err(message),
@@ -82,7 +87,7 @@ pub(crate) fn to_python(error: impl Into<Error>) -> PyErr {
 }
 
 /// A status other than success. Media errors are a class of their own.
-fn status(error: &StatusError) -> PyErr {
+fn status(message: String, error: &StatusError) -> PyErr {
     let status = error.status;
     let kind = match status.status_type() {
         StatusType::Generic => 0,
@@ -93,7 +98,7 @@ fn status(error: &StatusError) -> PyErr {
         StatusType::VendorSpecific => 7,
     };
     let name = status.name().unwrap_or("unknown status");
-    let arguments = (error.to_string(), error.command, name, kind, status.code());
+    let arguments = (message, error.command, name, kind, status.code());
     if status.status_type() == StatusType::MediaAndDataIntegrity {
         MediaError::new_err(arguments)
     } else {

@@ -2,6 +2,7 @@
 //! nothing clever. Its types are described to Python in `python/bitline/_bitline.pyi`.
 
 mod advise;
+mod attach;
 mod bench;
 mod cells;
 mod collectors;
@@ -11,12 +12,17 @@ mod error;
 mod expression;
 mod image;
 mod keeper;
+mod listening;
+mod memory;
+mod mounted;
 mod mqsim;
 mod pending;
 mod progress;
+mod remote;
 mod rows;
 mod running;
 mod search;
+mod serve;
 mod streams;
 mod tasks;
 mod tpch;
@@ -30,6 +36,9 @@ use pyo3::prelude::*;
 mod _bitline {
     #[pymodule_export]
     use super::advise::{Advice, advise};
+
+    #[pymodule_export]
+    use super::attach::Attachment;
 
     #[pymodule_export]
     use super::bench::run_benchmarks;
@@ -50,13 +59,25 @@ mod _bitline {
     use super::image::check_image;
 
     #[pymodule_export]
+    use super::memory::Memory;
+
+    #[pymodule_export]
+    use super::mounted::{Mounted, MountedFile};
+
+    #[pymodule_export]
     use super::mqsim::{mqsim_requests, validate_mqsim};
 
     #[pymodule_export]
     use super::pending::Pending;
 
     #[pymodule_export]
+    use super::remote::{connect, remote_name};
+
+    #[pymodule_export]
     use super::search::Search;
+
+    #[pymodule_export]
+    use super::serve::Server;
 
     #[pymodule_export]
     use super::collectors::Collectors;

@@ -1,8 +1,8 @@
 //! Tasks for Python: programs that a drive loads, and runs over objects of its volume.
 
 use bitline::{
-    Error, Host, Isolation, Loading, Outcome, Program, ProgramList, ProgramState, TaskFile,
-    TaskLimits, TaskRun,
+    Error, Extent, Host, Isolation, Loading, Outcome, Placed, Program, ProgramList, ProgramState,
+    TaskFile, TaskLimits, TaskRun,
 };
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -16,8 +16,10 @@ use crate::rows::{OutcomeRow, outcome_row};
 /// Bytes of memory, cycles, bytes of the log, bytes of the value, tickets; 0 is what is usual.
 pub(crate) type LimitsRow = (u64, u64, u32, u32, u32);
 
-/// Objects, and whether the run may write each.
-pub(crate) type FileRows = Vec<(String, bool)>;
+/// Bytes of a file that is no object, and its blocks: the first of each run of them, and how many.
+pub(crate) type PlacedRow = (u64, Vec<(u64, u64)>);
+/// Objects, whether the run may write each, and where one lies that is none of the volume's.
+pub(crate) type FileRows = Vec<(String, bool, Option<PlacedRow>)>;
 
 /// What is run: a program by index and identifier, or a module.
 #[derive(FromPyObject)]
@@ -224,11 +226,24 @@ pub(crate) fn run_of(
 }
 
 fn files_of(files: FileRows) -> Vec<TaskFile> {
-    let files = files.into_iter().map(|(name, writable)| match writable {
-        true => TaskFile::write(name),
-        false => TaskFile::read(name),
+    let files = files.into_iter().map(|(name, writable, placed)| {
+        let file = match writable {
+            true => TaskFile::write(name),
+            false => TaskFile::read(name),
+        };
+        match placed {
+            Some(placed) => file.at(placed_of(placed)),
+            None => file,
+        }
     });
     files.collect()
+}
+
+/// Where a file lies that is no object of the volume.
+pub(crate) fn placed_of((bytes, extents): PlacedRow) -> Placed {
+    let extents = extents.into_iter();
+    let extents = extents.map(|(first, blocks)| Extent { first, blocks });
+    Placed::new(bytes, extents.collect())
 }
 
 fn limits_of(limits: LimitsRow) -> TaskLimits {

@@ -34,6 +34,8 @@ COMMANDS: Mapping[str, _Listed] = {
     "sweep": _Listed("sweep:sweep", "Measure a grid of drives, workloads and seeds"),
     "explain": _Listed("explain:explain", "Show how an expression would be evaluated"),
     "advise": _Listed("advise:advise", "Propose groups and inversions of vectors"),
+    "attach": _Listed("attach:attach", "Serve a drive to Linux as a file, or mounted"),
+    "serve": _Listed("serve:serve", "Serve a drive to hosts over NVMe/TCP"),
     "age": _Listed("age:age", "Make the drive in an image older"),
     "health": _Listed("health:health", "Tell the health and wear of the drive in an image"),
     "lifetime": _Listed("lifetime:lifetime", "Count wrong results over a drive's lifetime"),

@@ -7,11 +7,11 @@ from typing import Annotated
 import numpy as np
 import typer
 
-import bitline
-from bitline.cli.options import Image, Json, Wide, destination
+from bitline.cli.options import Json, Place, Wide, destination
 from bitline.cli.output import Column, Fact, Result, Table, Value, emit, size
 from bitline.drive import Drive
 from bitline.errors import NotFoundError
+from bitline.opening import open_or_connect
 
 app = typer.Typer(help="Put, get, list and remove files of an image's volume.", no_args_is_help=True)
 
@@ -20,7 +20,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="Its name in the volum
 
 @app.command()
 def put(
-    file: Image,
+    file: Place,
     name: Name,
     source: Annotated[
         Path | None,
@@ -30,7 +30,7 @@ def put(
 ) -> None:
     """Write a file of the volume, or replace it: after a power cut all of it is there, or what was before."""
     data = sys.stdin.buffer.read() if source is None else source.read_bytes()
-    with bitline.open(path=file, create=False) as drive:
+    with open_or_connect(file, read_only=False) as drive:
         drive.volume[name] = data
     facts = {"name": Fact(None, name), "bytes": Fact("Size", len(data), size)}
     emit(Result(f"{name}: written", facts), as_json=as_json)
@@ -38,7 +38,7 @@ def put(
 
 @app.command()
 def get(
-    file: Image,
+    file: Place,
     name: Name,
     output: Annotated[
         Path | None,
@@ -48,7 +48,7 @@ def get(
     """Read a file of the volume; of an array the bytes of its items."""
     if output is not None:
         destination("OUTPUT", output)
-    with bitline.open(path=file, create=False, read_only=True) as drive:
+    with open_or_connect(file, read_only=True) as drive:
         _check(drive, name)
         held = drive.volume[name]
     data = held.tobytes() if isinstance(held, np.ndarray) else held
@@ -60,9 +60,9 @@ def get(
 
 
 @app.command(name="list")
-def list_(file: Image, wide: Wide = False, as_json: Json = False) -> None:
+def list_(file: Place, wide: Wide = False, as_json: Json = False) -> None:
     """List the files of the volume, and all else of it that a task can work on."""
-    with bitline.open(path=file, create=False, read_only=True) as drive:
+    with open_or_connect(file, read_only=True) as drive:
         found = [each for each in drive.volume.objects() if each.kind in ("file", "table", "array")]
     columns = [Column("name", "Name", str), Column("kind", "Kind", str), Column("bytes", "Size", size)]
     rows: list[dict[str, Value]] = [
@@ -72,9 +72,9 @@ def list_(file: Image, wide: Wide = False, as_json: Json = False) -> None:
 
 
 @app.command()
-def remove(file: Image, name: Name) -> None:
+def remove(file: Place, name: Name) -> None:
     """Remove a file of the volume."""
-    with bitline.open(path=file, create=False) as drive:
+    with open_or_connect(file, read_only=False) as drive:
         _check(drive, name)
         del drive.volume[name]
 

@@ -9,13 +9,14 @@ import typer
 
 import bitline
 from bitline import _bitline
-from bitline.cli.options import Config, Image, Json, Preset, Set, Wide, settings
+from bitline.cli.options import Config, Image, Json, Place, Preset, Set, Wide, settings
 from bitline.cli.output import Column, Fact, Result, Table, Value, emit, of, plain, size
 from bitline.cli.progress import progress
 from bitline.display.health import smart, space
 from bitline.drive import Drive
 from bitline.errors import ImageError, MediaError, UsageError
 from bitline.media import VectorSpace
+from bitline.opening import open_or_connect
 from bitline.units import counted
 
 #: Names of vectors that a line has room for.
@@ -44,15 +45,15 @@ def create(
 
 
 @app.command()
-def info(file: Image, wide: Wide = False, as_json: Json = False) -> None:
-    """Tell what an image holds: its drive, space used, wear, vectors. The file is not written."""
-    with bitline.open(path=file, read_only=True) as drive:
+def info(file: Place, wide: Wide = False, as_json: Json = False) -> None:
+    """Tell what a drive in an image or at an address holds: its space, wear, vectors."""
+    with open_or_connect(file, read_only=True) as drive:
         # Before the look does anything that the drive would count.
         health = drive.admin.health()
         inventory = drive.media.inventory()
         facts = {
-            "file": Fact(None, str(file)),
-            "file_bytes": Fact("Disk space of the file", file.stat().st_blocks * 512, size),
+            "file": Fact(None, file),
+            **_file_bytes(drive, file),
             **_facts(drive),
             "used_bytes": Fact("Used by blocks", inventory.mapped_pages * inventory.logical_page_bytes, size),
             "mapped_pages": Fact(
@@ -67,7 +68,14 @@ def info(file: Image, wide: Wide = False, as_json: Json = False) -> None:
         tables = {"groups": _groups(drive)} if inventory.vectors or as_json else {}
         if len(drive.volume) or as_json:
             tables["objects"] = _objects(drive)
-    emit(Result(str(file), facts, tables), as_json=as_json, wide=wide)
+    emit(Result(file, facts, tables), as_json=as_json, wide=wide)
+
+
+def _file_bytes(drive: Drive, file: str) -> dict[str, Fact]:
+    """What the image takes; nothing of a drive at an address."""
+    if drive.address is not None:
+        return {}
+    return {"file_bytes": Fact("Disk space of the file", Path(file).stat().st_blocks * 512, size)}
 
 
 @app.command()

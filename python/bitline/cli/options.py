@@ -42,6 +42,14 @@ Set = Annotated[
     ),
 ]
 Image = Annotated[Path, typer.Argument(metavar="FILE", help="The image file.", show_default=False)]
+Place = Annotated[
+    str,
+    typer.Argument(
+        metavar="FILE",
+        help="The image file, or where a drive is served: nvme+tcp://HOST[:PORT][/NQN].",
+        show_default=False,
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 Wide = Annotated[
     bool, typer.Option("--wide", help="Show all columns of tables, however wide the terminal is.")

@@ -5,18 +5,24 @@ from typing import Annotated, cast
 
 import typer
 
-import bitline
 from bitline.cli.errors import Exit
 from bitline.cli.options import Json, Wide
 from bitline.cli.output import Column, Fact, Result, Table, Value, duration, emit, size
 from bitline.errors import UsageError
+from bitline.opening import open_or_connect
 from bitline.tasks import Isolation, Mode, Program, TaskResult, Where
 from bitline.units import Size
 
 app = typer.Typer(help="Run programs inside the drive of an image.", no_args_is_help=True)
 
 OnImage = Annotated[
-    Path, typer.Option("--image", metavar="FILE", help="The drive: an image file.", show_default=False)
+    str,
+    typer.Option(
+        "--image",
+        metavar="FILE",
+        help="The drive: an image file, or where it is served: nvme+tcp://HOST[:PORT][/NQN].",
+        show_default=False,
+    ),
 ]
 Module = Annotated[
     Path, typer.Argument(metavar="MODULE", help="A WebAssembly module's file.", show_default=False)
@@ -76,7 +82,7 @@ def run(
     if output is not None:
         # What cannot be written is better known before a transaction commits.
         output.open("ab").close()
-    with bitline.open(path=image, create=False) as drive:
+    with open_or_connect(image, read_only=False) as drive:
         result = drive.tasks.run(
             module,
             files,
@@ -97,7 +103,7 @@ def run(
 @app.command()
 def load(module: Module, image: OnImage, as_json: Json = False) -> None:
     """Load a module into the drive, which keeps it through power cycles."""
-    with bitline.open(path=image, create=False) as drive:
+    with open_or_connect(image, read_only=False) as drive:
         program = drive.tasks.load(module, persistent=True)
     facts = {
         "index": Fact("Index", program.index),
@@ -110,7 +116,7 @@ def load(module: Module, image: OnImage, as_json: Json = False) -> None:
 @app.command(name="list")
 def list_(image: OnImage, wide: Wide = False, as_json: Json = False) -> None:
     """List the programs that the drive keeps, and what it allows."""
-    with bitline.open(path=image, create=False) as drive:
+    with open_or_connect(image, read_only=False) as drive:
         programs, limits = drive.tasks.list(), drive.tasks.limits
     facts = {
         "programs_max": Fact("Programs that it may have", limits.programs),
@@ -144,7 +150,7 @@ def unload(
     image: OnImage,
 ) -> None:
     """Unload a program that the drive keeps."""
-    with bitline.open(path=image, create=False) as drive:
+    with open_or_connect(image, read_only=False) as drive:
         drive.tasks.unload(index)
 
 

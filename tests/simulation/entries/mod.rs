@@ -6,10 +6,12 @@
 //! `BITLINE_ENTRIES=10000000` sends so many; `make fuzz` does.
 
 mod collectors;
+mod memory;
 mod names;
 mod programs;
 mod search;
 mod shapes;
+mod spare;
 mod streams;
 mod world;
 
@@ -60,6 +62,8 @@ fn small_drive() -> Drive {
         ("bits.compute_blocks_percent", "25"),
         // Names that wait for a row to be full are in the journal, too, which has little room.
         ("search.buffer_bytes", "262144"),
+        ("local_memory.bytes", "1048576"),
+        ("local_memory.range_sets", "4"),
     ];
     let preset = Config::preset("flash-cosmos").expect("the preset exists");
     Drive::open(preset.with(keys).expect("a possible drive")).expect("it opens")
@@ -96,9 +100,9 @@ impl Tally {
     }
 }
 
-/// An entry, and the index of its shape.
+/// An entry, and the index of its shape among those of its command set.
 struct Sent {
-    admin: bool,
+    set: CommandSet,
     shape: Option<usize>,
     entry: SubmissionEntry,
 }
@@ -114,11 +118,40 @@ fn pick(random: &mut Random, shapes: &[Shape]) -> usize {
     drawn.expect("the weights add up")
 }
 
-fn set_of(admin: bool) -> CommandSet {
-    if admin {
-        CommandSet::Admin
-    } else {
-        CommandSet::Nvm
+/// The shapes of a command set.
+fn shapes_of(set: CommandSet) -> &'static [Shape] {
+    match set {
+        CommandSet::Admin => &ADMIN,
+        CommandSet::Nvm => &IO,
+        CommandSet::Memory => &memory::MEMORY_IO,
+        CommandSet::Compute => &memory::COMPUTE_IO,
+    }
+}
+
+/// The shape of an entry, if its namespace has such a command.
+fn shape_of(set: CommandSet, entry: &SubmissionEntry) -> Option<usize> {
+    let mut shapes = shapes_of(set).iter();
+    shapes.position(|shape| shape.opcode == entry.opcode)
+}
+
+/// The command set of an I/O entry.
+fn set_of(entry: &SubmissionEntry) -> CommandSet {
+    match entry.namespace() {
+        memory::MEMORY => CommandSet::Memory,
+        memory::COMPUTE => CommandSet::Compute,
+        _ => CommandSet::Nvm,
+    }
+}
+
+/// The command set of the next entry.
+fn draw_set(random: &mut Random) -> CommandSet {
+    if random.chance(ADMIN_SHARE) {
+        return CommandSet::Admin;
+    }
+    match random.below(16) {
+        0 => CommandSet::Memory,
+        1 => CommandSet::Compute,
+        _ => CommandSet::Nvm,
     }
 }
 
@@ -129,7 +162,12 @@ fn plausible(world: &World, random: &mut Random, set: CommandSet) -> SubmissionE
     let space = world.space(random);
     let mut entry = SubmissionEntry::default();
     row.make_plausible(&mut entry, space.blocks, &mut |end| random.below(end));
-    let namespaces = [space.id.get(), space.id.get(), 0, u32::MAX];
+    let of_set = match set {
+        CommandSet::Memory => memory::MEMORY.get(),
+        CommandSet::Compute => memory::COMPUTE.get(),
+        _ => space.id.get(),
+    };
+    let namespaces = [of_set, of_set, 0, u32::MAX];
     entry.namespace_id.set(namespaces[random.below(4) as usize]);
     let first = match random.chance(0.9) {
         true => world.data(random, 1 << 16),
@@ -148,14 +186,14 @@ fn plausible(world: &World, random: &mut Random, set: CommandSet) -> SubmissionE
 
 fn draw(world: &mut World, random: &mut Random) -> Sent {
     world.begin_entry();
-    let admin = random.chance(ADMIN_SHARE);
-    let shapes: &[Shape] = if admin { &ADMIN } else { &IO };
+    let set = draw_set(random);
+    let shapes = shapes_of(set);
     if random.chance(PLAUSIBLE) {
-        let mut entry = plausible(world, random, set_of(admin));
-        let shape = shapes.iter().find(|shape| shape.opcode == entry.opcode);
-        (shape.expect("every row has one").spare)(&mut entry);
+        let mut entry = plausible(world, random, set);
+        let shape = shape_of(set, &entry).expect("every row has one");
+        (shapes[shape].spare)(&mut entry);
         return Sent {
-            admin,
+            set,
             shape: None,
             entry,
         };
@@ -164,15 +202,15 @@ fn draw(world: &mut World, random: &mut Random) -> Sent {
         let mut bytes = [0; SubmissionEntry::BYTES];
         random.fill(&mut bytes);
         let mut entry = SubmissionEntry::from_bytes(bytes);
-        let shape = shapes.iter().position(|shape| shape.opcode == entry.opcode);
-        if let Some(shape) = shape {
-            (shapes[shape].spare)(&mut entry);
-        }
-        return Sent {
-            admin,
-            shape,
-            entry,
+        let set = match set {
+            CommandSet::Admin => set,
+            _ => set_of(&entry),
         };
+        let shape = shape_of(set, &entry);
+        if let Some(shape) = shape {
+            (shapes_of(set)[shape].spare)(&mut entry);
+        }
+        return Sent { set, shape, entry };
     }
     let number = pick(random, shapes);
     let shape = &shapes[number];
@@ -185,7 +223,7 @@ fn draw(world: &mut World, random: &mut Random) -> Sent {
         (shape.spare)(&mut entry);
     }
     Sent {
-        admin,
+        set,
         shape: Some(number),
         entry,
     }
@@ -209,8 +247,8 @@ fn spoil(entry: &mut SubmissionEntry, world: &World, random: &mut Random) {
         3 => entry.metadata_pointer.set(world.end(random)),
         4 => world.garble(random),
         5 => {
-            let namespaces = [0, 4, u32::MAX, random.bits() as u32, 1, 2, 3];
-            entry.namespace_id.set(namespaces[random.below(7) as usize]);
+            let namespaces = [0, 6, u32::MAX, random.bits() as u32, 1, 2, 3, 4, 5];
+            entry.namespace_id.set(namespaces[random.below(9) as usize]);
         }
         6 => {
             // A length that is taken for a PRP list must not be where the host has its queues.
@@ -273,7 +311,11 @@ fn entries() -> u64 {
 /// Sends a batch; the statuses in its order.
 fn send_all(drive: &mut Drive, batch: &[Sent]) -> Vec<Option<Status>> {
     let waiting = Rc::new(RefCell::new((0..batch.len()).collect::<BTreeSet<_>>()));
-    let entries: Vec<_> = batch.iter().map(|sent| (sent.admin, sent.entry)).collect();
+    let is_admin = |sent: &Sent| sent.set == CommandSet::Admin;
+    let entries: Vec<_> = batch
+        .iter()
+        .map(|sent| (is_admin(sent), sent.entry))
+        .collect();
     let left = waiting.clone();
     let statuses = drive.run(|host| async move {
         let sent = (0..).zip(entries).map(|(number, (admin, entry))| {
@@ -320,7 +362,8 @@ fn check_shares(set: CommandSet, shapes: &[Shape], tallies: &[Tally]) {
 
 #[test]
 fn every_command_has_a_shape() {
-    for (set, shapes) in [(CommandSet::Admin, &ADMIN[..]), (CommandSet::Nvm, &IO[..])] {
+    for set in CommandSet::ALL {
+        let shapes = shapes_of(set);
         let of_set = commands().filter(|row| row.set == set);
         let opcodes: BTreeSet<u8> = of_set.map(|row| row.opcode).collect();
         let shaped: BTreeSet<u8> = shapes.iter().map(|shape| shape.opcode).collect();
@@ -337,10 +380,8 @@ fn a_million_random_entries_lose_nothing() {
     let mut random = Random::named(1, "entries");
     // Data goes here and nowhere else: a drive told to write over the host's queues would.
     let mut world = World::new(&drive);
-    let mut tallies = [
-        vec![Tally::default(); IO.len()],
-        vec![Tally::default(); ADMIN.len()],
-    ];
+    let tally = |set| (set, vec![Tally::default(); shapes_of(set).len()]);
+    let mut tallies: BTreeMap<_, _> = CommandSet::ALL.map(tally).into();
     for _ in 0..entries() / BATCH {
         world.look(&mut drive);
         world.look_for_names(&mut drive, &mut random);
@@ -348,12 +389,13 @@ fn a_million_random_entries_lose_nothing() {
         let statuses = send_all(&mut drive, &batch);
         for (sent, status) in batch.iter().zip(statuses) {
             let Some(shape) = sent.shape else { continue };
-            let tally = &mut tallies[usize::from(sent.admin)][shape];
-            tally.count(status);
+            let of_set = tallies.get_mut(&sent.set).expect("all are there");
+            of_set[shape].count(status);
         }
     }
-    check_shares(CommandSet::Nvm, &IO, &tallies[0]);
-    check_shares(CommandSet::Admin, &ADMIN, &tallies[1]);
+    for (set, tallies) in &tallies {
+        check_shares(*set, shapes_of(*set), tallies);
+    }
     assert_eq!(drive.read(0, KEPT_BLOCKS).expect("it can be read"), kept);
     drive.power_cut().expect("no image");
     drive.power_up().expect("it recovers");

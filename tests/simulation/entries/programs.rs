@@ -45,6 +45,22 @@ pub(super) fn space(world: &World, random: &mut Random) -> Space {
     *spaces[random.below(spaces.len() as u64) as usize]
 }
 
+/// A namespace that has programs.
+fn owner(world: &World, random: &mut Random) -> NamespaceId {
+    match random.chance(0.4) {
+        true => super::memory::COMPUTE,
+        false => space(world, random).id,
+    }
+}
+
+/// How a command names that of its program.
+pub(super) fn program_namespace(random: &mut Random) -> u16 {
+    match random.chance(0.4) {
+        true => super::memory::COMPUTE.get() as u16,
+        false => 0,
+    }
+}
+
 /// Search regions that a run may look names up in: none, one of the namespace, seldom one that may not be there.
 fn stores(world: &World, random: &mut Random, space: Space) -> Vec<RegionId> {
     if random.chance(0.1) {
@@ -67,7 +83,7 @@ pub(super) fn load(world: &mut World, random: &mut Random) -> SubmissionEntry {
     let bytes = module.len() as u64;
     let data = pointer(world, random, address, bytes);
     let command = AdminCommand::LoadProgram(LoadProgram {
-        namespace: space(world, random).id,
+        namespace: owner(world, random),
         program: random.below(PROGRAMS) as u16,
         program_type: WEB_ASSEMBLY,
         unload: random.chance(0.2),
@@ -83,7 +99,7 @@ pub(super) fn load(world: &mut World, random: &mut Random) -> SubmissionEntry {
 
 pub(super) fn activate(world: &mut World, random: &mut Random) -> SubmissionEntry {
     let command = AdminCommand::ProgramActivation(ProgramActivation {
-        namespace: space(world, random).id,
+        namespace: owner(world, random),
         program: random.below(PROGRAMS) as u16,
         activate: random.chance(0.95),
     });
@@ -129,6 +145,7 @@ pub(super) fn execute(world: &mut World, random: &mut Random) -> SubmissionEntry
     let address = world.list(&bytes);
     let data = pointer(world, random, address, bytes.len() as u64);
     of(IoCommand::Execute(ExecuteProgram {
+        program_namespace: program_namespace(random),
         namespace: space.id,
         program: random.below(PROGRAMS) as u16,
         request_bytes,

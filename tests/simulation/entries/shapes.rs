@@ -11,11 +11,8 @@ use nvme::{BitsCommand, CommandId, DataPointer, IoCommand, MEMORY_PAGE_BYTES, Su
 use sim::Random;
 use zerocopy::IntoBytes;
 
-use super::collectors;
-use super::programs;
-use super::search;
-use super::streams;
 use super::world::{HANDLES, World};
+use super::{collectors, memory, programs, search, spare, streams};
 
 /// A command, and a legal entry of it.
 pub(crate) struct Shape {
@@ -29,7 +26,10 @@ pub(crate) struct Shape {
     pub(crate) spare: fn(&mut SubmissionEntry),
 }
 
-const fn shape(opcode: u8, legal: fn(&mut World, &mut Random) -> SubmissionEntry) -> Shape {
+pub(super) const fn shape(
+    opcode: u8,
+    legal: fn(&mut World, &mut Random) -> SubmissionEntry,
+) -> Shape {
     Shape {
         opcode,
         weight: 4,
@@ -40,7 +40,10 @@ const fn shape(opcode: u8, legal: fn(&mut World, &mut Random) -> SubmissionEntry
 }
 
 /// A command of which few entries find what they need.
-const fn rare(opcode: u8, legal: fn(&mut World, &mut Random) -> SubmissionEntry) -> Shape {
+pub(super) const fn rare(
+    opcode: u8,
+    legal: fn(&mut World, &mut Random) -> SubmissionEntry,
+) -> Shape {
     Shape {
         weight: 2,
         least_percent: 2,
@@ -52,14 +55,14 @@ const fn rare(opcode: u8, legal: fn(&mut World, &mut Random) -> SubmissionEntry)
 pub(crate) const IO: [Shape; 27] = [
     shape(opcode::FLUSH, flush),
     Shape {
-        spare: spare_blocks,
+        spare: spare::blocks,
         ..shape(opcode::WRITE, write)
     },
     shape(opcode::READ, read),
     Shape {
         // What is marked cannot be read, compared or copied.
         weight: 1,
-        spare: spare_blocks,
+        spare: spare::blocks,
         ..shape(opcode::WRITE_UNCORRECTABLE, uncorrectable)
     },
     // Data seldom are equal.
@@ -68,16 +71,16 @@ pub(crate) const IO: [Shape; 27] = [
         ..shape(opcode::COMPARE, compare)
     },
     Shape {
-        spare: spare_blocks,
+        spare: spare::blocks,
         ..shape(opcode::WRITE_ZEROES, zeroes)
     },
     Shape {
-        spare: spare_ranges,
+        spare: spare::ranges,
         ..shape(opcode::DATASET_MANAGEMENT, dataset)
     },
     shape(opcode::VERIFY, verify),
     Shape {
-        spare: spare_blocks,
+        spare: spare::blocks,
         ..shape(opcode::COPY, copy)
     },
     Shape {
@@ -86,7 +89,7 @@ pub(crate) const IO: [Shape; 27] = [
     },
     Shape {
         weight: 2,
-        spare: spare_blocks,
+        spare: spare::blocks,
         ..shape(opcode::REGION_ALLOCATE, search::allocate)
     },
     Shape {
@@ -124,22 +127,22 @@ pub(crate) const IO: [Shape; 27] = [
 ];
 
 /// Admin commands.
-pub(crate) const ADMIN: [Shape; 16] = [
+pub(crate) const ADMIN: [Shape; 17] = [
     Shape {
-        spare: spare_queue,
+        spare: spare::queue,
         ..shape(opcode::DELETE_SUBMISSION_QUEUE, queue)
     },
     Shape {
-        spare: spare_queue,
+        spare: spare::queue,
         ..shape(opcode::CREATE_SUBMISSION_QUEUE, queue)
     },
     shape(opcode::GET_LOG_PAGE, log_page),
     Shape {
-        spare: spare_queue,
+        spare: spare::queue,
         ..shape(opcode::DELETE_COMPLETION_QUEUE, queue)
     },
     Shape {
-        spare: spare_queue,
+        spare: spare::queue,
         ..shape(opcode::CREATE_COMPLETION_QUEUE, queue)
     },
     shape(opcode::IDENTIFY, identify),
@@ -156,12 +159,12 @@ pub(crate) const ADMIN: [Shape; 16] = [
     shape(opcode::DIRECTIVE_RECEIVE, receive_directive),
     Shape {
         weight: 1,
-        spare: spare_namespace,
+        spare: spare::namespace,
         ..shape(opcode::FORMAT_NVM, format)
     },
     Shape {
         weight: 1,
-        spare: spare_everything,
+        spare: spare::everything,
         ..shape(opcode::SANITIZE, plain)
     },
     // An index that is taken is refused, and one that is not there cannot be unloaded.
@@ -174,6 +177,7 @@ pub(crate) const ADMIN: [Shape; 16] = [
         least_percent: 5,
         ..shape(opcode::PROGRAM_ACTIVATION, programs::activate)
     },
+    rare(opcode::MEMORY_RANGE_SETS, memory::range_sets),
 ];
 
 /// The id is the driver's to give.
@@ -324,6 +328,7 @@ fn copy(world: &mut World, random: &mut Random) -> SubmissionEntry {
     let address = world.list(ranges.as_bytes());
     let bytes = ranges.as_bytes().len() as u64;
     of(IoCommand::Copy(CopyBlocks {
+        from_memory: false,
         namespace: space.id,
         destination: nvme::Lba::new(first + random.below(room + 1)),
         range_count: ranges.len() as u16,
@@ -459,40 +464,4 @@ fn format(world: &mut World, random: &mut Random) -> SubmissionEntry {
     entry.namespace_id.set(2 + random.below(2) as u32);
     entry.cdw10.set(random.below(2) as u32 | 1 << 9);
     entry
-}
-
-/// Moves what is written in the first namespace behind the blocks that are kept.
-fn spare_blocks(entry: &mut SubmissionEntry) {
-    let start = u64::from(entry.cdw11.get()) << 32 | u64::from(entry.cdw10.get());
-    if entry.namespace_id.get() == 1 && start < super::world::KEPT_BLOCKS {
-        entry.cdw10.set(super::world::KEPT_BLOCKS as u32);
-    }
-}
-
-/// Ranges that may be anything are not deallocated.
-fn spare_ranges(entry: &mut SubmissionEntry) {
-    entry.cdw11.set(entry.cdw11.get() & !4);
-}
-
-/// The queue that the test itself uses.
-fn spare_queue(entry: &mut SubmissionEntry) {
-    let number = entry.cdw10.get();
-    if number & 0xFFFF == 1 {
-        entry.cdw10.set(number + 1);
-    }
-}
-
-/// The namespace whose blocks are kept.
-fn spare_namespace(entry: &mut SubmissionEntry) {
-    if matches!(entry.namespace_id.get(), 1 | u32::MAX) {
-        entry.namespace_id.set(2);
-    }
-}
-
-/// Everything but the erase itself.
-fn spare_everything(entry: &mut SubmissionEntry) {
-    let number = entry.cdw10.get();
-    if number & 7 == 2 {
-        entry.cdw10.set(number ^ 1);
-    }
 }

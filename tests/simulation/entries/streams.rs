@@ -34,6 +34,7 @@ pub(super) fn open(world: &mut World, random: &mut Random) -> SubmissionEntry {
     let address = world.list(&bytes);
     let data = pointer(world, random, address, bytes.len() as u64);
     of(IoCommand::Stream(StreamCommand::Open(StreamOpen {
+        program_namespace: super::programs::program_namespace(random),
         namespace: space.id,
         program: random.below(PROGRAMS) as u16,
         request_bytes: bytes.len() as u32,

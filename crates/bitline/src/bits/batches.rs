@@ -61,10 +61,27 @@ impl Host {
         engine: Engine,
         counting: bool,
     ) -> Result<u64, host::Error> {
+        let mut ones = 0;
+        let count = async |batch: Batch, arrived: Vec<u8>| {
+            if counting {
+                self.computer.run(Loop::Count, batch.bits.div_ceil(8)).await;
+                ones += count_ones(&arrived);
+            }
+        };
+        self.each_from_drive(located, engine, count).await?;
+        Ok(ones)
+    }
+
+    /// Has the drive evaluate all batches one after the other, and does something with each as it arrives, in order.
+    pub(super) async fn each_from_drive(
+        &self,
+        located: &Located<'_>,
+        engine: Engine,
+        mut take: impl AsyncFnMut(Batch, Vec<u8>),
+    ) -> Result<(), host::Error> {
         let expression = Rc::new(located.expression.clone());
         let mut batches = self.batches.of(located.bits);
         let mut flying: VecDeque<(Batch, Arrival)> = VecDeque::new();
-        let mut ones = 0;
         loop {
             while flying.len() < AHEAD
                 && let Some(batch) = batches.next()
@@ -73,7 +90,7 @@ impl Host {
                 flying.push_back((batch, arrival));
             }
             let Some((batch, arrival)) = flying.pop_front() else {
-                return Ok(ones);
+                return Ok(());
             };
             let arrived = arrival.await?;
             // The next batch is asked for before this one is looked at.
@@ -81,10 +98,7 @@ impl Host {
                 let arrival = self.begin_batch(&expression, engine, batch);
                 flying.push_back((batch, arrival));
             }
-            if counting {
-                self.computer.run(Loop::Count, batch.bits.div_ceil(8)).await;
-                ones += count_ones(&arrived);
-            }
+            take(batch, arrived).await;
         }
     }
 }

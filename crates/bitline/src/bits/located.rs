@@ -7,9 +7,9 @@ use device::ftl::Lpn;
 use nvme::command::Engine;
 use nvme::{Expression, Lba, Status, VectorId};
 
-use crate::drive::{Drive, InsideDrive};
+use crate::drive::Drive;
 use crate::error::Error;
-use crate::host_end::{Host, NAMESPACE};
+use crate::host_end::Host;
 use crate::host_end::{Index, Using};
 use crate::logical_pages::LogicalPages;
 use crate::platforms::Platform;
@@ -77,8 +77,7 @@ impl Drive {
 
     /// The logical pages of the first namespace.
     pub(crate) fn first_namespace(&self) -> Result<LogicalPages, Error> {
-        let block_bytes = self.host()?.block.block_bytes();
-        Ok(LogicalPages::of(self.device()?, NAMESPACE, block_bytes))
+        Ok(self.host()?.learned.pages)
     }
 
     /// The length that all vectors of an expression have, in bits.
@@ -110,7 +109,9 @@ impl Drive {
         let stored = self.length_of(expression)?;
         let bits = bits.map_or(stored, |bits| bits.min(stored));
         let page_of = self.pages()?;
-        let bits_of_drive = &self.device()?.bits;
+        let bits_of_drive = &self
+            .device_for("how an expression would be evaluated")?
+            .bits;
         Ok(bits_of_drive.explain(expression, by, (bits, count_only), page_of)?)
     }
 
@@ -155,7 +156,8 @@ impl Drive {
             stored_chunks: stored.div_ceil(page_bits),
             page_of: &page_of,
         };
-        Ok(ask(&self.device()?.bits, &estimated)?)
+        let device = self.device_for("an estimate of an evaluation")?;
+        Ok(ask(&device.bits, &estimated)?)
     }
 
     /// The first logical page of a vector.

@@ -157,6 +157,14 @@ impl Host {
             result.resize(bytes as usize, 0);
             return Ok(Received::own(result));
         };
+        if bytes > self.informant.transfer_max(&self.block) && !read.check {
+            // Of several commands, as one moves no more.
+            let mut result = Vec::new();
+            let add = async |_, arrived: Vec<u8>| result.extend(arrived);
+            self.each_from_drive(&located, engine, add).await?;
+            result.resize(bytes as usize, 0);
+            return Ok(Received::own(result));
+        }
         let asked = DriveRequest {
             check: read.check,
             ..DriveRequest::new(&located.expression, engine, located.bits)

@@ -3,6 +3,8 @@
 use device::port::Wiring;
 use nvme::collector::Policy;
 
+use crate::placed::Placed;
+
 /// What a collector is attached with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -13,6 +15,8 @@ pub struct Attach {
     pub wiring: Wiring,
     /// The object that it goes to; none if it is for a stream only.
     pub object: Option<String>,
+    /// Where that lies, of a file that is no object of the volume; it does not grow, and keeps its length.
+    pub placed: Option<Placed>,
     /// What becomes of packets for which there is no room.
     pub policy: Policy,
     /// Bytes that it may have in the drive's memory; 0 is the drive's choice.
@@ -46,6 +50,7 @@ impl Attach {
                 overhead_bytes: 38,
             },
             object: None,
+            placed: None,
             policy: Policy::Stall,
             share_bytes: 0,
             low_bytes: 0,
@@ -53,6 +58,13 @@ impl Attach {
             goes_on: false,
             through_host: false,
         }
+    }
+
+    /// To a file of which somebody else says where it lies: a file system on the drive. Whoever calls sees to it that the
+    /// file stays there until the collector is detached.
+    pub fn at(mut self, placed: Placed) -> Attach {
+        self.placed = Some(placed);
+        self
     }
 
     /// Over this wire.

@@ -10,6 +10,7 @@ use super::operations::is_over;
 use super::{Attached, Collector, Taker};
 use crate::error::Error;
 use crate::host_end::{Growth, Holder, Host, LOOK_AGAIN};
+use crate::placed::{first_block_of, identifier_of};
 
 /// Ends a collection; gives what is told of it at its end. If nobody waits for that any more, it goes on, and the next who asks is told.
 pub(super) async fn ended(host: &Host, collector: &Collector) -> Result<CollectorRecord, Error> {
@@ -48,7 +49,7 @@ impl Host {
         let attached = &*collector.0;
         let port = attached.port;
         let object = match &attached.object {
-            Some(object) => self.object_numbered(object.id.get().into()).await?,
+            Some(object) => self.same_object(object).await?,
             None => None,
         };
         if let Some(object) = &object {
@@ -120,8 +121,7 @@ impl Host {
         attached: &Attached,
         record: Option<CollectorRecord>,
     ) -> Result<CollectorRecord, Error> {
-        let object = attached.object.as_ref();
-        let number = object.map_or(0, |object| u64::from(object.id.get()));
+        let number = identifier_of(attached.object.as_ref());
         let lives = Rc::ptr_eq(&attached.host.driver, &self.driver);
         let is_own = |record: &CollectorRecord| {
             record.identifier.get() == number && (lives || is_over(record))
@@ -145,19 +145,28 @@ impl Host {
         match self.object_numbered(record.identifier.get()).await? {
             Some(object) => self.settle(port, &object, record.bytes.get()).await,
             None => {
-                // Its object is gone, and what was in it.
                 self.collector_device().close(port).await?;
-                Ok(0)
+                // An object that is gone, and what was in it; or a file that is no object.
+                let is_placed = first_block_of(record.identifier.get()).is_some();
+                Ok(if is_placed { record.bytes.get() } else { 0 })
             }
+        }
+    }
+
+    /// An object as it is now, if it is there; a file that is no object of the volume is always as it was said to be.
+    pub(super) async fn same_object(&self, object: &Object) -> Result<Option<Object>, Error> {
+        match object.is_placed() {
+            true => Ok(Some(object.clone())),
+            false => self.object_numbered(object.id.get().into()).await,
         }
     }
 
     /// Gives an object the bytes that were collected, and has the drive forget of them; how many they are.
     async fn settle(&self, port: u16, object: &Object, bytes: u64) -> Result<u64, Error> {
-        let now = self.object_numbered(object.id.get().into()).await?;
+        let now = self.same_object(object).await?;
         // Somebody may have made it shorter.
         let has = now.as_ref().map_or(0, |now| now.content.bytes());
-        if let Some(now) = now.filter(|_| bytes < has) {
+        if let Some(now) = now.filter(|now| bytes < has && !now.is_placed()) {
             self.truncate_object(&now.name, bytes).await?;
         }
         self.collector_device().close(port).await?;

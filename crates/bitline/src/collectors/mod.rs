@@ -41,7 +41,7 @@ pub use attach::Attach;
 pub use device::port::Wiring;
 pub use source::{Generator, Pace, Packet, Source, Timing};
 
-use crate::drive::{Drive, InsideDrive};
+use crate::drive::Drive;
 use crate::driver::Driver;
 use crate::error::Error;
 use crate::host_end::{Collecting, Growth, Host};
@@ -353,7 +353,8 @@ impl Collectors<'_> {
     }
 
     fn ports(&self) -> Result<Rc<Ports>, Error> {
-        Ok(self.0.device()?.collectors.clone())
+        let device = self.0.device_for("a collector's wire")?;
+        Ok(device.collectors.clone())
     }
 
     fn run_host<T: 'static, F>(&mut self, function: impl FnOnce(Host) -> F) -> Result<T, Error>

@@ -13,6 +13,7 @@ use super::Attach;
 use crate::driver::Queue;
 use crate::error::Error;
 use crate::host_end::{Absent, Collecting, DriveVolume, Growth, Held, Holder, Host, erased};
+use crate::placed::{first_block_of, identifier_of};
 
 impl Host {
     /// The collections of the first namespace.
@@ -25,13 +26,18 @@ impl Host {
         &self,
         asked: &Attach,
     ) -> Result<(u64, Option<Object>), Error> {
-        let Some(name) = &asked.object else {
+        let Some(object) = &asked.object else {
             self.check_ended(asked, None).await?;
             let begin = self.open_at(asked, None).await?;
             return Ok((begin, None));
         };
         let holder = Holder::Collector(asked.port);
-        let (object, held) = self.hold_collected(name, holder).await?;
+        if asked.placed.is_some() && asked.grow_bytes > 0 {
+            return Err(Error::usage(format!(
+                "{object:?} is no object of the volume, which cannot make it grow: have its file system make it longer"
+            )));
+        }
+        let (object, held) = self.hold_collected(asked, holder).await?;
         self.check_ended(asked, Some(&object)).await?;
         let number = object.id.get();
         let (before, whole) = (object.content.bytes(), self.room_of(&object));
@@ -61,7 +67,7 @@ impl Host {
 
     async fn open_at(&self, asked: &Attach, object: Option<&Object>) -> Result<u64, Error> {
         let collection = Collection {
-            identifier: object.map_or(0, |object| object.id.get().into()),
+            identifier: identifier_of(object),
             file: object.map(|object| file_of(object, true)),
             policy: asked.policy,
             share_bytes: asked.share_bytes,
@@ -78,9 +84,17 @@ impl Host {
     /// There is none of that name; it is no file; [`Error::Held`].
     pub(super) async fn hold_collected(
         &self,
-        name: &str,
+        asked: &Attach,
         holder: Holder,
     ) -> Result<(Object, Held), Error> {
+        let name = asked.object.as_deref().unwrap_or_default();
+        if let Some(placed) = &asked.placed {
+            let object = placed.object(name);
+            self.mount.uses.check(&object, |_| true)?;
+            self.may_write_placed(&object).await?;
+            let held = self.mount.uses.hold([&object], holder);
+            return Ok((object, held));
+        }
         let (object, _using) = self.use_object(name).await?;
         if object.content.kind() != Kind::File {
             return Err(Error::usage(format!(
@@ -88,7 +102,7 @@ impl Host {
             )));
         }
         self.mount.uses.check(&object, |_| true)?;
-        let held = self.mount.uses.hold(vec![object.id.get()], holder);
+        let held = self.mount.uses.hold([&object], holder);
         Ok((object, held))
     }
 
@@ -102,7 +116,7 @@ impl Host {
         let port = asked.port;
         let is_here =
             |record: &CollectorRecord| !asked.through_host && record.port.get() == u32::from(port);
-        let number = object.map_or(0, |object| u64::from(object.id.get()));
+        let number = identifier_of(object);
         let mut over = None;
         for record in self
             .collector_device()
@@ -150,6 +164,11 @@ impl Host {
                 "the collection that has ended at port {port} went to {:?}: {gone_on}settle it first",
                 other.name
             ))),
+            None if let Some(first) = first_block_of(over.identifier.get()) => {
+                Err(Error::usage(format!(
+                    "the collection that has ended at port {port} went to the file that begins at block {first}: {gone_on}settle it first"
+                )))
+            }
             None if asked.goes_on => Err(Error::usage(format!(
                 "the collection that has ended at port {port} went to an object that is gone: there is nothing to go on with"
             ))),

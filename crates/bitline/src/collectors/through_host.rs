@@ -16,6 +16,7 @@ use sim::{JoinHandle, Name, Span, Time};
 use super::Attach;
 use crate::error::Error;
 use crate::host_end::{Holder, Host};
+use crate::placed::identifier_of;
 
 /// The group of their lines in a trace.
 const GROUP: &str = "host's collectors";
@@ -89,9 +90,8 @@ impl Received {
         ports: u32,
     ) -> Result<Rc<Received>, Error> {
         check(asked, ports)?;
-        let name = asked.object.as_deref().unwrap_or_default();
         let holder = Holder::HostCollector(asked.port);
-        let (object, held) = host.hold_collected(name, holder).await?;
+        let (object, held) = host.hold_collected(asked, holder).await?;
         host.check_ended(asked, Some(&object)).await?;
         if !host.receiver.take(asked.port) {
             return Err(Error::usage(format!(
@@ -279,7 +279,7 @@ impl Received {
             true => CollectorState::Over.code(),
             false => CollectorState::Collecting.code(),
         };
-        record.identifier.set(self.object.id.get().into());
+        record.identifier.set(identifier_of(Some(&self.object)));
         record.bytes.set(self.written.get());
         record.room_bytes.set(self.object.content.bytes());
         record.packets.set(self.packets.get());
@@ -295,8 +295,7 @@ impl Received {
     /// # Errors
     /// [`Error::Held`]; what the drive reports.
     pub(super) async fn close(&self) -> Result<CollectorRecord, Error> {
-        let object = self.host.object_numbered(self.object.id.get().into());
-        let object = object.await?;
+        let object = self.host.same_object(&self.object).await?;
         let own = Holder::HostCollector(self.port);
         if let Some(object) = &object {
             let uses = &self.host.mount.uses;
@@ -322,7 +321,7 @@ impl Received {
         }
         self.host.block.flush().await?;
         let bytes = self.written.get();
-        if bytes < object.content.bytes() {
+        if bytes < object.content.bytes() && !object.is_placed() {
             self.host.truncate_object(&object.name, bytes).await?;
         }
         self.status()

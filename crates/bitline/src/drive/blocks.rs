@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::Drive;
+use super::{Drive, InsideDrive};
 use crate::error::Error;
 use crate::host_end::{Host, Plain};
 
@@ -28,7 +28,7 @@ impl Drive {
     /// # Errors
     /// [`Error::NoPower`].
     pub fn data_blocks(&self) -> Result<u64, Error> {
-        Ok(self.powered()?.host.area.start)
+        Ok(self.powered()?.host.learned.area.start)
     }
 
     /// Reads `blocks` logical blocks from `lba` on.
@@ -56,17 +56,8 @@ impl Drive {
     /// What the drive reports, or if the image file cannot be written, such as on a full disk. Nothing is lost
     /// then: the drive keeps it in memory, and flushing again tries again.
     pub fn flush(&mut self) -> Result<(), Error> {
-        self.run(|host| async move { host.block.flush().await })??;
-        // What a capacitor protects need not be flushed for the drive's sake, but the
-        // image has only what is on flash.
-        let written = self.write_back_cache()?;
-        let saved = self.save_names()?;
-        let committed = self.save_commits()?;
-        self.sync()?;
-        if self.image.is_some() {
-            written.and(saved).and(committed)?;
-        }
-        Ok(())
+        let durable = self.durable()?;
+        self.run(|_| async move { durable.flush().await })?
     }
 
     /// Deallocates logical blocks: those that fill whole pages then read as zeroes.

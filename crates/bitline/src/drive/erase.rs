@@ -9,9 +9,7 @@ use sim::Span;
 
 use super::{Drive, InsideHost};
 use crate::error::Error;
-use crate::host_end::{Host, NAMESPACE, area, holds_data};
-use crate::logical_pages::LogicalPages;
-use crate::platforms::Outlooks;
+use crate::host_end::{Host, NAMESPACE};
 
 impl Drive {
     /// Gives a namespace, or all of them (0xFFFF_FFFF), blocks of `block_bytes` and erases it.
@@ -20,21 +18,21 @@ impl Drive {
     /// What the drive reports, such as Invalid Format.
     pub fn format(&mut self, namespace: u32, block_bytes: u32) -> Result<(), Error> {
         let namespace = NamespaceId::new(namespace);
-        let block = self.run(|host| async move {
+        let (block, learned) = self.run(|host| async move {
             let format = async { host.admin().format(namespace, block_bytes).await };
             match namespace {
                 NAMESPACE | BROADCAST_NAMESPACE => host.mount.erased_by(format).await?,
                 _ => format.await?,
             }
-            host.block_on_queue(0).await
+            let block = host.block_on_queue(0).await?;
+            let learned = host.informant.learn(&block).await?;
+            Ok::<_, host::Error>((block, learned))
         })??;
         if let Some(powered) = &mut self.powered {
             let host = &mut powered.host;
-            host.area = area(&powered.device, &block);
-            let pages = LogicalPages::of(&powered.device, NAMESPACE, block.block_bytes());
-            host.holds_data = holds_data(&powered.device, pages.clone());
-            let outlooks = Outlooks::of(&powered.device, &self.config, pages);
+            let outlooks = host.informant.outlooks(&self.config, &learned);
             host.outlooks = Rc::new(outlooks);
+            host.learned = learned;
             host.bits = BitsDevice::new(block.clone());
             host.block = block;
         }

@@ -5,16 +5,17 @@ use std::rc::Rc;
 
 use device::Device;
 use device::ftl::{History, Lpn, Preconditioned};
+use host::Buffer;
 use host::admin::Admin;
 use host::bits::BitsDevice;
 use host::block::BlockDevice;
 use media::nand::Nand;
 use nvme::NamespaceId;
 
-use super::Drive;
+use super::{Drive, Durable};
 use crate::driver::Queue;
 use crate::error::Error;
-use crate::host_end::{Host, NAMESPACE};
+use crate::host_end::{Host, NAMESPACE, Plain};
 
 /// What is inside of a [`Drive`]. Not stable.
 pub trait InsideDrive {
@@ -24,7 +25,16 @@ pub trait InsideDrive {
     /// [`Error::NoPower`].
     fn device(&self) -> Result<&Device, Error>;
 
+    /// What makes durable what it has acknowledged.
+    ///
+    /// # Errors
+    /// [`Error::NoPower`].
+    fn durable(&self) -> Result<Durable, Error>;
+
     /// The flash packages, which outlive power cuts.
+    ///
+    /// # Panics
+    /// Of a drive that is elsewhere.
     fn nand(&self) -> &Rc<RefCell<Nand>>;
 
     /// Sets up a drive on which `pages` hold data; each with a bit for each sector of 512 bytes
@@ -44,21 +54,33 @@ pub trait InsideDrive {
 
 impl InsideDrive for Drive {
     fn device(&self) -> Result<&Device, Error> {
-        Ok(&self.powered()?.device)
+        self.device_for("what is inside of it")
+    }
+
+    fn durable(&self) -> Result<Durable, Error> {
+        let (host, has_image) = (self.host()?, self.image.is_some());
+        let Some(nand) = &self.nand else {
+            return Ok(Durable::far(&host));
+        };
+        let device = self.device_for("what is inside of it")?;
+        Ok(Durable::new(&host, device, nand, has_image))
     }
 
     fn nand(&self) -> &Rc<RefCell<Nand>> {
-        &self.nand
+        self.nand
+            .as_ref()
+            .expect("a drive in this process, as documented")
     }
 
     fn occupy(&mut self, pages: &[(Lpn, u64)], history: History) -> Result<Preconditioned, Error> {
         let powered = self.powered()?;
         let mut random = powered.host.sim().random("precondition");
-        Ok(powered.device.ftl.occupy(pages, history, &mut random)?)
+        let device = powered.end.device("to be set up")?;
+        Ok(device.ftl.occupy(pages, history, &mut random)?)
     }
 
     fn append(&mut self, pages: &[(Lpn, u64)]) -> Result<u64, Error> {
-        Ok(self.powered()?.device.ftl.append(pages)?)
+        Ok(self.device_for("to be set up")?.ftl.append(pages)?)
     }
 }
 
@@ -75,6 +97,13 @@ pub trait InsideHost {
     /// The computing interface beneath groups and queries, on the first queue pair: placement handles, and expressions over
     /// logical blocks.
     fn bits(&self) -> &BitsDevice<Queue>;
+
+    /// Writes the beginning of `buffer` to `blocks` blocks from `lba` on, as [`Host::write`] does: what the drive's volume needs
+    /// is refused.
+    ///
+    /// # Errors
+    /// As [`Host::write`].
+    async fn write_from(&self, lba: u64, blocks: u32, buffer: &Buffer) -> Result<(), Error>;
 
     /// The drive's administration.
     fn admin(&self) -> Admin<Queue>;
@@ -111,6 +140,12 @@ impl InsideHost for Host {
 
     fn bits(&self) -> &BitsDevice<Queue> {
         &self.bits
+    }
+
+    async fn write_from(&self, lba: u64, blocks: u32, buffer: &Buffer) -> Result<(), Error> {
+        let written = lba..lba.saturating_add(blocks.into());
+        let write = async || self.block.write_all_from(lba, blocks, buffer).await;
+        self.plainly(written, Plain::Write, write).await
     }
 
     fn admin(&self) -> Admin<Queue> {

@@ -1,9 +1,12 @@
 //! The lives of a drive, from power-up to power cut.
 
+use std::rc::Rc;
+
 use device::{Device, MediaState, tenants};
 use sim::{Keep, Simulation};
 
 use super::Unclosed;
+use super::end::End;
 use super::{Drive, EVENTS_PER_LOOK, Powered};
 use crate::driver::Driver;
 use crate::error::Error;
@@ -36,7 +39,11 @@ impl Drive {
             self.traced = Some(sim.clone());
         }
         let driver = Driver::new(&sim, &self.priority)?;
-        let (config, nand) = (self.config.clone(), self.nand.clone());
+        let (config, nand) = (
+            self.config.clone(),
+            self.flash("its power to be switched on")?.clone(),
+        );
+        let flash = nand.clone();
         let since = simulation.now();
         let is_used = media == MediaState::Used;
         let task = simulation.handle().spawn(async move {
@@ -50,9 +57,9 @@ impl Drive {
             )
             .await?;
             let host = Host::connect(&sim, &config, &device, driver, is_used).await?;
-            Ok::<_, Error>((device, host))
+            Ok::<_, Error>((Rc::new(device), host))
         });
-        let (device, host) = match self.lived(&simulation, &task) {
+        let (device, host) = match self.lived((&simulation, None), &task) {
             Ok(powered) => powered?,
             Err(error) => {
                 // Whatever the recovery was programming or erasing is torn.
@@ -60,6 +67,7 @@ impl Drive {
                 return Err(error);
             }
         };
+        Drive::tell(&self.config, (&device, &flash), since)?;
         self.lives += 1;
         host.mount.take_up(std::mem::take(&mut self.kept));
         let dumped = std::mem::take(&mut self.dumped);
@@ -70,7 +78,7 @@ impl Drive {
         }
         self.powered = Some(Powered {
             host,
-            device,
+            end: End::Here(device),
             since,
             simulation,
         });
@@ -81,12 +89,16 @@ impl Drive {
     /// saves it, and what was being programmed or erased is torn. The media stays.
     ///
     /// # Errors
-    /// If the image file cannot be written.
+    /// If the image file cannot be written; [`Error::Remote`], as the power of a drive elsewhere is not this process's to cut.
     pub fn power_cut(&mut self) -> Result<(), Error> {
+        if let Some(end) = self.far() {
+            return Err(end.refusal("its power to be cut"));
+        }
         let Some(powered) = self.powered.take() else {
             return Ok(());
         };
-        let cut = self.cut(&powered.simulation, Some(&powered.device));
+        let device = powered.end.device("its power to be cut")?.clone();
+        let cut = self.cut(&powered.simulation, Some(&device));
         // Tasks give back what they had reserved when they are dropped.
         self.kept = powered.host.mount.take_kept();
         cut
@@ -98,7 +110,8 @@ impl Drive {
         self.off_since = simulation.now();
         simulation.handle().trace().stop(self.off_since);
         simulation.cut();
-        self.nand.borrow_mut().power_cut(self.off_since)?;
+        let nand = self.flash("its power to be cut")?;
+        nand.borrow_mut().power_cut(self.off_since)?;
         if let Some(device) = device {
             self.dumped = device.power_lost();
         }
@@ -114,6 +127,9 @@ impl Drive {
         let Some(powered) = &self.powered else {
             return Ok(());
         };
+        if self.far().is_some() {
+            return self.settle_far();
+        }
         while (0..EVENTS_PER_LOOK).all(|_| powered.simulation.step()) {
             if (self.watch)().is_break() {
                 return Err(Error::Interrupted);
@@ -125,7 +141,7 @@ impl Drive {
         if self.image.is_some() && !self.config.device.cache.capacitor {
             written?;
         }
-        let controller = self.powered()?.device.controller.clone();
+        let controller = self.device_for("to be shut down")?.controller.clone();
         let down = self.run(|_| async move { controller.shut_down().await })?;
         // Counts that find no space on flash are lost; data is not concerned.
         let _ = down;
@@ -147,6 +163,11 @@ impl Drive {
 
     fn power_down(&mut self) -> Result<(), Error> {
         self.settle()?;
+        if self.far().is_some() {
+            // The drive lives on: only the way to it goes.
+            self.powered = None;
+            return Ok(());
+        }
         self.power_cut()?;
         self.sync()
     }
@@ -154,24 +175,19 @@ impl Drive {
     /// Waits until the cache holds nothing that flash does not; the drive's own doing, without a
     /// command.
     pub(super) fn write_back_cache(&mut self) -> Result<Result<(), device::ftl::FtlError>, Error> {
-        let cache = self.powered()?.device.cache.clone();
+        let cache = self
+            .device_for("its cache to be written back")?
+            .cache
+            .clone();
         self.run(|_| async move { cache.flush().await })
     }
 
-    /// Has flash keep who has committed, likewise.
-    pub(super) fn save_commits(&mut self) -> Result<Result<(), device::ftl::FtlError>, Error> {
-        let tx = self.powered()?.device.tx.clone();
-        self.run(|_| async move { tx.flush().await })
-    }
-
-    /// Has flash keep the names that a capacitor would save, likewise.
-    pub(super) fn save_names(&mut self) -> Result<Result<(), device::ftl::FtlError>, Error> {
-        let search = self.powered()?.device.search.clone();
-        self.run(|_| async move { search.flush().await })
-    }
-
     pub(super) fn sync(&self) -> Result<(), Error> {
-        Ok(self.nand.borrow_mut().sync()?)
+        match &self.nand {
+            Some(nand) => Ok(nand.borrow_mut().sync()?),
+            // Durable is what the drive says is.
+            None => Ok(()),
+        }
     }
 }
 
@@ -191,7 +207,8 @@ mod tests {
         let mut drive = Drive::open(config).expect("a drive");
         for _ in 0..2 {
             let powered = drive.powered().expect("it has power");
-            let order: Vec<_> = powered.device.parts().collect();
+            let device = powered.end.device("its parts").expect("it is here");
+            let order: Vec<_> = device.parts().collect();
             assert_eq!(
                 order,
                 [
@@ -202,6 +219,7 @@ mod tests {
                     "search",
                     "tasks",
                     "tx",
+                    "local memory",
                     "programs",
                     "streams",
                     "collectors",

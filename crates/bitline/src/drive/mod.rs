@@ -1,11 +1,14 @@
 //! A drive in this process: power it up, talk to it, cut its power.
 
 mod blocks;
+mod durable;
+mod end;
 mod erase;
 mod inside;
 mod life;
 mod open;
 mod precondition;
+mod remote;
 mod tracing;
 mod unclosed;
 
@@ -17,12 +20,16 @@ use std::rc::Rc;
 use device::Device;
 use device::memory::Dumped;
 use media::nand::Nand;
-use sim::{JoinHandle, Sim, Simulation, Stalled, Time};
+use nvme::command::LogPageId;
+use sim::{JoinHandle, Sim, Simulation, Time};
 
 use crate::config::Config;
+use crate::driver::Far;
 use crate::error::Error;
 use crate::host_end::{Host, Kept};
 use crate::statistics::Statistics;
+pub use durable::Durable;
+use end::{End, live_on, lived};
 pub use inside::{InsideDrive, InsideHost};
 pub use unclosed::Unclosed;
 
@@ -49,7 +56,8 @@ fn unwatched() -> Watch {
 /// drive through a [`Host`].
 pub struct Drive {
     config: Config,
-    pub(crate) nand: Rc<RefCell<Nand>>,
+    /// The flash packages, if they are in this process.
+    nand: Option<Rc<RefCell<Nand>>>,
     powered: Option<Powered>,
     /// When the power was last cut, or the beginning.
     off_since: Time,
@@ -77,7 +85,7 @@ pub struct Drive {
 
 struct Powered {
     host: Host,
-    device: Device,
+    end: End,
     since: Time,
     // Last, so that tasks go before what they refer to.
     simulation: Simulation,
@@ -94,40 +102,29 @@ impl Drive {
     {
         let powered = self.powered()?;
         let task = powered.host.sim.spawn(function(powered.host.clone()));
+        let End::Here(device) = &powered.end else {
+            return self.lived(powered.simulation_and_far(), &task);
+        };
         // Nobody comes from outside before this is over.
         powered.simulation.set_closed(true);
-        let outcome = self.lived(&powered.simulation, &task);
+        let outcome = self.lived(powered.simulation_and_far(), &task);
         powered.simulation.set_closed(false);
-        powered.device.schedule.pay_all();
+        device.schedule.pay_all();
         outcome
     }
 
     /// Lets time pass until `task` has finished.
     pub(crate) fn live_until<T>(&self, task: &JoinHandle<T>) -> Result<(), Error> {
-        self.live_on(&self.powered()?.simulation, task)
-    }
-
-    fn live_on<T>(&self, simulation: &Simulation, task: &JoinHandle<T>) -> Result<(), Error> {
-        while !simulation.advance(task, EVENTS_PER_LOOK)? {
-            if (self.watch)().is_break() {
-                return Err(Error::Interrupted);
-            }
-        }
-        Ok(())
+        live_on(self.powered()?.simulation_and_far(), &self.watch, task)
     }
 
     /// Lets time pass until `task` has finished. If it does not, or is broken off, it is dropped.
     pub(super) fn lived<T>(
         &self,
-        simulation: &Simulation,
+        within: (&Simulation, Option<&Far>),
         task: &JoinHandle<T>,
     ) -> Result<T, Error> {
-        if let Err(error) = self.live_on(simulation, task) {
-            task.abort();
-            return Err(error);
-        }
-        let at = simulation.now();
-        task.take().ok_or_else(|| Stalled { at }.into())
+        lived(within, &self.watch, task)
     }
 
     /// The simulation, to step it event by event.
@@ -148,6 +145,20 @@ impl Drive {
 
     fn powered(&self) -> Result<&Powered, Error> {
         self.powered.as_ref().ok_or(Error::NoPower)
+    }
+
+    /// The firmware, if it is in this process; `asked` says what is wanted of the drive, as [`Error::Remote`] tells it.
+    pub(crate) fn device_for(&self, asked: &'static str) -> Result<&Device, Error> {
+        Ok(self.powered()?.end.device(asked)?)
+    }
+
+    /// The flash packages, likewise.
+    pub(crate) fn flash(&self, asked: &'static str) -> Result<&Rc<RefCell<Nand>>, Error> {
+        match (&self.nand, self.far()) {
+            (Some(nand), _) => Ok(nand),
+            (None, Some(end)) => Err(end.refusal(asked)),
+            (None, None) => Err(Error::NoPower),
+        }
     }
 
     /// Who may break off what takes long.
@@ -194,8 +205,9 @@ impl Drive {
         self.lives
     }
 
-    /// The present instant.
+    /// The present instant. A drive elsewhere is asked for its clock, to which is added what time the host's own work has taken.
     pub fn now(&self) -> Time {
+        self.follow_clock();
         self.powered
             .as_ref()
             .map_or(self.off_since, |powered| powered.simulation.now())
@@ -207,11 +219,11 @@ impl Drive {
     /// [`Error::NoPower`].
     pub fn statistics(&self) -> Result<Statistics, Error> {
         let powered = self.powered()?;
-        Ok(Statistics::of(
-            &powered.device,
-            powered.since,
-            powered.simulation.now(),
-        ))
+        let End::Here(device) = &powered.end else {
+            return self.told(LogPageId::STATISTICS);
+        };
+        let now = powered.simulation.now();
+        Ok(Statistics::of(device, powered.since, now))
     }
 }
 

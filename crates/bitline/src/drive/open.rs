@@ -154,7 +154,7 @@ impl Drive {
     ) -> Result<Drive, Error> {
         let nand = Nand::open(&config.device.nand, storage)?;
         let mut drive = Drive {
-            nand: Rc::new(RefCell::new(nand)),
+            nand: Some(Rc::new(RefCell::new(nand))),
             powered: None,
             off_since: Time::ZERO,
             dumped: Dumped::default(),

@@ -31,7 +31,7 @@ impl Drive {
     ) -> Result<Preconditioned, Error> {
         let powered = self.powered()?;
         let mut random = powered.host.sim().random("precondition");
-        let ftl = &powered.device.ftl;
+        let ftl = &powered.end.device("to be preconditioned")?.ftl;
         Ok(ftl.precondition(plan, &mut random, observe)?)
     }
 }

@@ -18,8 +18,9 @@ impl Drive {
         self.refuse_nested()?;
         let powered = self.powered()?;
         let sim = powered.host.sim.clone();
+        let device = powered.end.device("to be traced")?;
         sim.trace().start(sim.now(), keep);
-        powered.device.schedule.trace_queues();
+        device.schedule.trace_queues();
         powered.host.driver.trace_outstanding();
         self.traced = Some(sim);
         Ok(())
@@ -43,12 +44,13 @@ impl Drive {
     pub fn restart_traced(&mut self, keep: Keep) -> Result<(), Error> {
         self.refuse_nested()?;
         if self.powered.is_some() {
+            self.device_for("to be traced")?;
             // What flash does not take is lost with the power, as by any power cut.
             let _ = self.write_back_cache()?;
         }
         self.power_cut()?;
         // The scan of a blank drive would fill the trace for nothing.
-        let media = if self.is_blank() {
+        let media = if self.is_blank()? {
             MediaState::Blank
         } else {
             MediaState::Used

@@ -3,6 +3,9 @@
 //! doorbells, as a driver on a PCIe bus would.
 
 mod claim;
+mod controller;
+mod fabric;
+mod far;
 mod pair;
 mod queue;
 
@@ -10,16 +13,20 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::{Rc, Weak};
 use std::task::Poll;
 
-use device::frontend::{AdminQueues, Controller};
+use device::frontend::AdminQueues;
 use device::port::HostPort;
 use host::{Error, Memory};
 use nvme::command::{Abort, CreateCompletionQueue, CreateSubmissionQueue, opcode};
 use nvme::{
-    AdminCommand, CommandId, CompletionEntry, HostMemory, QueueId, QueuePriority, SubmissionEntry,
+    AdminCommand, CommandId, CommandSet, CompletionEntry, HostMemory, QueueId, QueuePriority,
+    SubmissionEntry,
 };
 use sim::{Sim, Time};
 use zerocopy::{FromZeros, IntoBytes};
 
+pub(crate) use self::controller::Controller;
+pub use self::fabric::{Capsule, Fabric, Response};
+pub(crate) use self::far::Far;
 pub use self::queue::{Queue, send_raw, send_raw_admin};
 
 use self::claim::{Claim, Left};
@@ -33,7 +40,7 @@ const ADMIN_ENTRIES: u32 = 32;
 pub(crate) struct Driver {
     sim: Sim,
     memory: Memory,
-    controller: OnceCell<Rc<Controller>>,
+    controller: OnceCell<Controller>,
     admin: QueuePair,
     io: OnceCell<Vec<QueuePair>>,
     left: Left,
@@ -94,20 +101,22 @@ impl Driver {
         }
     }
 
-    /// Connects to the controller and creates `pairs` I/O queue pairs of `entries` each, which
-    /// have `priorities` in turn.
+    /// Connects to the controller, so that admin commands reach it.
+    pub(crate) fn connect(&self, controller: Controller) {
+        let connected = self.controller.set(controller);
+        assert!(connected.is_ok(), "a driver connects once");
+    }
+
+    /// Creates `pairs` I/O queue pairs of `entries` each, which have `priorities` in turn.
     ///
     /// # Errors
     /// What the drive reports.
-    pub(crate) async fn connect(
+    pub(crate) async fn create_pairs(
         self: &Rc<Driver>,
-        controller: Rc<Controller>,
         pairs: u16,
         entries: u32,
         priorities: &[QueuePriority],
     ) -> Result<(), Error> {
-        let connected = self.controller.set(controller);
-        assert!(connected.is_ok(), "a driver connects once");
         let mut io = Vec::with_capacity(usize::from(pairs));
         for number in 1..=pairs {
             let pair = QueuePair::new(&self.sim, &self.memory, QueueId::new(number), entries)?;
@@ -132,7 +141,7 @@ impl Driver {
             io.push(pair);
         }
         let created = self.io.set(io);
-        assert!(created.is_ok(), "a driver connects once");
+        assert!(created.is_ok(), "a driver has its queues made once");
         self.sim.spawn_detached(self.clone().abort_runs());
         Ok(())
     }
@@ -195,7 +204,7 @@ impl Driver {
         self.io.get().map_or(0, Vec::len)
     }
 
-    fn controller(&self) -> Result<&Rc<Controller>, Error> {
+    fn controller(&self) -> Result<&Controller, Error> {
         self.controller
             .get()
             .ok_or_else(|| Error::Transport("it was never connected".into()))
@@ -230,12 +239,13 @@ impl Driver {
         })?;
         // Given back with the identifier, when the completion is consumed.
         room.keep();
+        let set = controller.set_of(pair.id, entry.namespace());
         let mut claim = Claim {
             pair,
             memory: &self.memory,
             left: &self.left,
             has_data: entry.data_pointer != [0; 16],
-            is_run: entry.opcode == opcode::EXECUTE_PROGRAM && pair.id.get() > 0,
+            is_run: is_run(set, entry.opcode),
             id: Some(id),
         };
         let begin = self.sim.now();
@@ -243,7 +253,7 @@ impl Driver {
         let mut entry = *entry;
         entry.command_id.set(id);
         let priority = self.priority.get();
-        if priority > 0 && pair.id.get() > 0 && entry.given_priority() == 0 {
+        if priority > 0 && set == CommandSet::Nvm && entry.given_priority() == 0 {
             entry.give_priority(priority);
         }
         let address =
@@ -267,6 +277,7 @@ impl Driver {
         if self.sim.trace().enabled() {
             let traced = Traced {
                 queue: pair.id,
+                set,
                 entry: &entry,
                 completion: &arrival.entry,
                 trace,
@@ -275,6 +286,11 @@ impl Driver {
         }
         if is_newest {
             controller.ring_completion(pair.id, arrival.head);
+        }
+        if let Some(far) = controller.far()
+            && let Some(reason) = far.reason_of(arrival.entry.status())
+        {
+            return Err(reason);
         }
         Ok(arrival.entry)
     }
@@ -349,5 +365,14 @@ impl Driver {
         if let (Ok(controller), true) = (self.controller(), is_newest) {
             controller.ring_completion(pair.id, arrival.head);
         }
+    }
+}
+
+/// Whether a command runs a program, and is to be aborted if nobody awaits it any more.
+fn is_run(set: CommandSet, opcode: u8) -> bool {
+    match set {
+        CommandSet::Nvm => opcode == opcode::EXECUTE_PROGRAM,
+        CommandSet::Compute => opcode == opcode::EXECUTE_OVER_MEMORY,
+        CommandSet::Admin | CommandSet::Memory => false,
     }
 }

@@ -23,6 +23,11 @@ impl Queue {
         driver.pair(pair)?;
         Ok(Queue { driver, pair })
     }
+
+    /// The admin queue of a driver that may have no other yet.
+    pub(crate) fn of_admin(driver: Rc<Driver>) -> Queue {
+        Queue { driver, pair: 0 }
+    }
 }
 
 impl Transport for Queue {

@@ -52,9 +52,9 @@ pub(crate) async fn check_empty(host: &Host, options: &VolumeOptions) -> Result<
     let page = u64::from(host.block.preferred_write_blocks());
     let catalogue = u64::from(options.catalogue_pages.unwrap_or(0));
     let objects = (first + 2 * (1 + catalogue) * page).min(end);
-    let mut is_empty = !host.holds_data(objects..end);
+    let mut is_empty = !host.holds_data(objects..end).await?;
     for lba in (first..objects).step_by(page as usize) {
-        if is_empty && host.holds_data(lba..lba + page) {
+        if is_empty && host.holds_data(lba..lba + page).await? {
             is_empty = Volume::is_of_catalogue(&host.block, lba).await?;
         }
     }

@@ -24,6 +24,8 @@ pub(crate) enum Plain {
     GiveBack,
     /// They get data that is made up, such as a workload's: over nobody's.
     Generate,
+    /// They are those of a file of a file system: nobody's of the volume.
+    Place,
 }
 
 impl Host {
@@ -73,7 +75,7 @@ impl Host {
         let is_fine = match plain {
             Plain::Write => used_for == BlockUse::Objects,
             Plain::GiveBack => used_for != BlockUse::Catalogue,
-            Plain::Generate => false,
+            Plain::Generate | Plain::Place => false,
         };
         if is_fine {
             return Ok(using);

@@ -6,6 +6,7 @@ mod collecting;
 mod connected;
 mod guard;
 mod index;
+mod learned;
 mod machine;
 mod mount;
 mod programs;
@@ -16,22 +17,19 @@ mod uses;
 use std::ops::Range;
 use std::rc::Rc;
 
-use device::Device;
-use device::cache::Cache;
-use device::ftl::{Ftl, Lpn, Mapping};
 use host::bits::BitsDevice;
 use host::block::BlockDevice;
 use nvme::NamespaceId;
 use sim::Sim;
 
 use crate::driver::{Driver, Queue};
-use crate::logical_pages::LogicalPages;
 use crate::platforms::{Batches, Computer, Outlooks};
 
 use card::Card;
 pub(crate) use collecting::{Collecting, Growth, LOOK_AGAIN};
 pub(crate) use guard::Plain;
 pub(crate) use index::{Index, id_of};
+pub(crate) use learned::{Informant, Learned};
 pub(crate) use machine::{HostMachine, ORIGIN};
 pub(crate) use mount::{Absent, Kept, Mount};
 pub use programs::Program;
@@ -55,12 +53,10 @@ pub struct Host {
     pub(crate) bits: BitsDevice<Queue>,
     /// The drive's volume and what is in it.
     pub(crate) mount: Rc<Mount>,
-    /// Logical blocks that are for vectors.
-    pub(crate) area: Range<u64>,
-    /// Dies of the drive.
-    pub(crate) dies: u32,
-    /// Whether some of these blocks of the first namespace hold data.
-    pub(crate) holds_data: Rc<dyn Fn(Range<u64>) -> bool>,
+    /// Who tells what no command of the standard does.
+    pub(crate) informant: Informant,
+    /// What was told.
+    pub(crate) learned: Learned,
     pub(crate) computer: Rc<Computer>,
     /// What runs tasks that the drive does not run.
     pub(crate) machine: Rc<HostMachine>,
@@ -82,8 +78,10 @@ pub struct Host {
 
 impl Host {
     /// Whether some of these blocks hold data, on flash or in the cache.
-    pub(crate) fn holds_data(&self, blocks: Range<u64>) -> bool {
-        (self.holds_data)(blocks)
+    pub(crate) async fn holds_data(&self, blocks: Range<u64>) -> Result<bool, host::Error> {
+        let pages = &self.learned.pages;
+        let touched = pages.touched(blocks);
+        self.informant.holds_data(pages, touched, &self.block).await
     }
 
     /// Waits until the drive has carried out what calls that were broken off had sent.
@@ -98,7 +96,7 @@ impl Host {
 
     /// The logical blocks that are for vectors, after those for ordinary data.
     pub fn area(&self) -> Range<u64> {
-        self.area.clone()
+        self.learned.area.clone()
     }
 
     /// Number of queue pairs.
@@ -135,32 +133,4 @@ impl Host {
             ..self.clone()
         })
     }
-}
-
-/// The last blocks of the first namespace: as large a share of it as of the drive is what computing's share can hold.
-pub(crate) fn area(device: &Device, block: &BlockDevice<Queue>) -> Range<u64> {
-    let (all, data) = (device.ftl.logical_pages(), device.ftl.data_pages());
-    let pages = device.controller.pages_of(NAMESPACE);
-    // In whole flash pages, which is what vectors take.
-    let unit = device.ftl.unit();
-    let pages = pages.map_or(0, |pages| {
-        u64::from(unit.page_number(pages.end - pages.start))
-    });
-    let area = pages * u64::from(all - data) / u64::from(all.max(1));
-    let page_blocks = u64::from(block.preferred_write_blocks());
-    (pages - area) * page_blocks..pages * page_blocks
-}
-
-/// Tells of blocks of the first namespace whether some of them hold data.
-pub(crate) fn holds_data(device: &Device, pages: LogicalPages) -> Rc<dyn Fn(Range<u64>) -> bool> {
-    let (ftl, cache) = (device.ftl.clone(), device.cache.clone());
-    Rc::new(move |blocks| {
-        let mut pages = pages.touched(blocks);
-        pages.any(|page| page_holds_data(&ftl, &cache, Lpn(page)))
-    })
-}
-
-/// Whether a logical page holds data, on flash or in the cache.
-pub(crate) fn page_holds_data(ftl: &Ftl, cache: &Cache, lpn: Lpn) -> bool {
-    matches!(ftl.lookup(lpn), Mapping::Data(_)) || cache.has_unsaved(lpn)
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::rc::Rc;
 
-use host::volume::Object;
+use host::volume::{Extent, Object};
 use sim::Sim;
 use sim::resource::Broadcast;
 
@@ -16,6 +16,8 @@ use crate::error::Error;
 /// The objects, by number, that are used or closed.
 pub(crate) struct Uses {
     objects: RefCell<BTreeMap<u32, Count>>,
+    /// Blocks of files that are no objects of the volume, and who holds them.
+    placed: RefCell<Vec<(Vec<Extent>, Holder)>>,
     ended: Broadcast,
 }
 
@@ -71,6 +73,8 @@ impl fmt::Display for Holder {
 pub(crate) struct Held {
     uses: Rc<Uses>,
     numbers: Vec<u32>,
+    /// Blocks of placed files.
+    placed: Vec<Vec<Extent>>,
     holder: Holder,
 }
 
@@ -92,6 +96,7 @@ impl Uses {
     pub(crate) fn new(sim: &Sim) -> Uses {
         Uses {
             objects: RefCell::default(),
+            placed: RefCell::default(),
             ended: Broadcast::new(sim),
         }
     }
@@ -114,15 +119,29 @@ impl Uses {
     }
 
     /// Holds objects that the caller uses, from call to call.
-    pub(crate) fn hold(self: &Rc<Uses>, numbers: Vec<u32>, holder: Holder) -> Held {
+    pub(crate) fn hold<'o>(
+        self: &Rc<Uses>,
+        held: impl IntoIterator<Item = &'o Object>,
+        holder: Holder,
+    ) -> Held {
+        let (mut numbers, mut placed) = (Vec::new(), Vec::new());
         let mut objects = self.objects.borrow_mut();
-        for number in &numbers {
-            let count = objects.entry(*number).or_default();
+        for object in held {
+            if object.is_placed() {
+                let extents = object.extents.clone();
+                self.placed.borrow_mut().push((extents.clone(), holder));
+                placed.push(extents);
+                continue;
+            }
+            numbers.push(object.id.get());
+            let count = objects.entry(object.id.get()).or_default();
             count.holders.push(holder);
         }
+        drop(objects);
         Held {
             uses: self.clone(),
             numbers,
+            placed,
             holder,
         }
     }
@@ -134,9 +153,13 @@ impl Uses {
         object: &Object,
         is_meant: impl Fn(Holder) -> bool,
     ) -> Result<(), Error> {
-        let objects = self.objects.borrow();
-        let holders = objects.get(&object.id.get()).map(|count| &count.holders);
-        let mut holders = holders.into_iter().flatten();
+        let (objects, placed) = (self.objects.borrow(), self.placed.borrow());
+        let of_number = objects.get(&object.id.get()).map(|count| &count.holders);
+        let overlapping = placed
+            .iter()
+            .filter(|(extents, _)| object.is_placed() && touch(extents, &object.extents));
+        let holders = of_number.into_iter().flatten();
+        let mut holders = holders.chain(overlapping.map(|(_, holder)| holder));
         match holders.find(|holder| is_meant(**holder)) {
             None => Ok(()),
             Some(holder) => Err(Error::Held {
@@ -212,8 +235,28 @@ impl Drop for Closing<'_> {
     }
 }
 
+/// Whether some block is in both.
+fn touch(some: &[Extent], others: &[Extent]) -> bool {
+    let ends_behind = |one: &Extent, other: &Extent| one.first + one.blocks > other.first;
+    let mut pairs = some
+        .iter()
+        .flat_map(|one| others.iter().map(move |other| (one, other)));
+    pairs.any(|(one, other)| ends_behind(one, other) && ends_behind(other, one))
+}
+
 impl Drop for Held {
     fn drop(&mut self) {
+        let mut placed = self.uses.placed.borrow_mut();
+        for extents in &self.placed {
+            let mut held = placed.iter();
+            let own = |(other, holder): &(Vec<Extent>, Holder)| {
+                other == extents && *holder == self.holder
+            };
+            if let Some(place) = held.position(own) {
+                placed.swap_remove(place);
+            }
+        }
+        drop(placed);
         self.uses.end(&self.numbers, |count| {
             let mut holders = count.holders.iter();
             if let Some(place) = holders.position(|holder| *holder == self.holder) {

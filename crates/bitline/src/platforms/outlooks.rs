@@ -2,7 +2,6 @@
 
 use std::rc::Rc;
 
-use device::Device;
 use device::bits::demand::Question;
 use device::bits::{Bits, Engine, Estimated, Evaluator, Objective};
 use nvme::command::Engine as Asked;
@@ -16,7 +15,8 @@ use crate::logical_pages::LogicalPages;
 
 /// What is known before an evaluation of what it will take, on a drive that does nothing else.
 pub(crate) struct Outlooks {
-    bits: Rc<Bits>,
+    /// None of a drive elsewhere, which does not tell: what it is asked to choose it chooses inside.
+    bits: Option<Rc<Bits>>,
     outside: Outside,
     page_bits: u64,
     /// The logical pages of the first namespace.
@@ -24,10 +24,10 @@ pub(crate) struct Outlooks {
 }
 
 impl Outlooks {
-    /// Those of a drive, whose first namespace has these logical pages.
-    pub(crate) fn of(device: &Device, config: &Config, pages: LogicalPages) -> Outlooks {
+    /// Those of a drive, whose first namespace has these logical pages; `bits` estimates, if the drive is in this process.
+    pub(crate) fn of(bits: Option<Rc<Bits>>, config: &Config, pages: LogicalPages) -> Outlooks {
         Outlooks {
-            bits: device.bits.clone(),
+            bits,
             outside: Outside::of(config),
             page_bits: u64::from(config.device.nand.geometry.page_bytes) * 8,
             pages,
@@ -51,6 +51,9 @@ impl Outlooks {
             Platform::Thriftiest => Objective::Energy,
             named => return Ok(named.engine()),
         };
+        let Some(bits_of_drive) = &self.bits else {
+            return Ok(platform.engine());
+        };
         // What is too long for the drive is too long for the host: the command says so.
         let Ok(encoded) = expression.encode() else {
             return Ok(platform.engine());
@@ -60,16 +63,16 @@ impl Outlooks {
             expression_bytes: encoded.len() as u64,
             count_only,
         };
-        let is_host = self.is_for_host(expression, objective, question, stored)?;
+        let asked = (expression, objective, question);
+        let is_host = self.is_for_host(bits_of_drive, asked, stored)?;
         Ok(platform.engine().filter(|_| !is_host))
     }
 
     /// Whether the host is better than whatever the drive would do.
     fn is_for_host(
         &self,
-        expression: &Expression<Lba>,
-        objective: Objective,
-        question: Question,
+        bits: &Bits,
+        (expression, objective, question): (&Expression<Lba>, Objective, Question),
         stored: u64,
     ) -> Result<bool, Error> {
         let page_of = |lba: Lba| {
@@ -77,7 +80,7 @@ impl Outlooks {
             page.ok_or(Status::LBA_OUT_OF_RANGE)
         };
         let stored_chunks = stored.div_ceil(self.page_bits);
-        let inside = self.bits.outlook(&Estimated {
+        let inside = bits.outlook(&Estimated {
             expression,
             by: Evaluator::Best(objective),
             question,
@@ -97,7 +100,7 @@ impl Outlooks {
                 stored_chunks,
                 page_of: &page_of,
             };
-            Ok(self.bits.demand(&estimated, batch.page, batch.bits)?)
+            Ok(bits.demand(&estimated, batch.page, batch.bits)?)
         };
         let outside = self
             .outside

@@ -7,7 +7,6 @@ use nvme::query::{Part, Query};
 
 use super::operations::query;
 use super::{NameTerm, Search};
-use crate::drive::InsideDrive;
 use crate::error::Error;
 use crate::host_end::{Host, NAMESPACE};
 use crate::platforms::EstimateReport;
@@ -58,7 +57,11 @@ impl Search<'_> {
             expected,
         };
         let model = self.0.config().device.cost_model();
-        let demands = self.0.device()?.search.demands(ahead, &model);
+        let demands = self
+            .0
+            .device_for("an estimate of a lookup")?
+            .search
+            .demands(ahead, &model);
         let demands = demands.map_err(|status| match host::Error::check("lookup", status) {
             Err(error) => Error::from(error),
             Ok(()) => unreachable!("a refusal is no success"),

@@ -62,15 +62,16 @@ impl InDrive {
         }
         let (used, using) = host.use_objects(run).await?;
         let request = host.request_of(program, run, &used).await?;
-        let device = StreamDevice::new(host.block.clone().with_priority(run.priority));
+        let owner = host.program_owner().await?;
+        let block = host.block.clone().with_priority(run.priority);
+        let device = StreamDevice::new(block).with_programs_of(owner);
         let number = device.open(program.index, &request, shape).await?;
         let names = run.files.iter().map(|file| file.name.clone());
         let objects: Vec<(String, Object)> = names.zip(used.files).collect();
         let written = objects.iter().zip(&run.files);
         let written = written.filter(|(_, file)| file.writable);
-        let written = written.map(|((_, object), _)| object.id.get());
-        let holder = Holder::Stream(number);
-        let held = host.mount.uses.hold(written.collect(), holder);
+        let written = written.map(|((_, object), _)| object);
+        let held = host.mount.uses.hold(written, Holder::Stream(number));
         drop(using);
         let stream = Rc::new(InDrive {
             host: host.clone(),
@@ -223,7 +224,8 @@ impl InDrive {
             return Err(Error::usage("the stream is closed"));
         }
         self.check_life(host)?;
-        for (name, object) in &self.objects {
+        let of_volume = |(_, object): &&(String, Object)| !object.is_placed();
+        for (name, object) in self.objects.iter().filter(of_volume) {
             if host.object_now(name).await?.as_ref() != Some(object) {
                 self.close(host).await?;
                 return Err(Error::StaleStream(name.clone()));

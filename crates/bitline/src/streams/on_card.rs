@@ -85,12 +85,11 @@ pub(super) async fn open(host: &Host, module: &[u8], asked: &StreamRun) -> Resul
     let mut shape = shape;
     (shape.input, shape.output) = (None, None);
     let request = card.request_of(&program, &there, &Used::default()).await?;
-    let device = StreamDevice::new(card.block.clone());
+    let owner = card.program_owner().await?;
+    let device = StreamDevice::new(card.block.clone()).with_programs_of(owner);
     let number = device.open(program.index, &request, shape).await?;
     let objects = input.iter().chain(&output);
-    let numbers = objects.map(|object| object.id.get()).collect();
-    let holder = Holder::CardStream(number);
-    let held = host.mount.uses.hold(numbers, holder);
+    let held = host.mount.uses.hold(objects, Holder::CardStream(number));
     drop(using);
     let stream = Rc::new(OnCard {
         host: host.clone(),

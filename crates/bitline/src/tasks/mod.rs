@@ -33,9 +33,10 @@ use crate::error::Error;
 use crate::host_end::Host;
 pub use crate::host_end::Program;
 use crate::pending::Pending;
+use crate::placed::Placed;
 pub(crate) use operations::Used;
 
-/// A file of a run: an object of the volume.
+/// A file of a run: an object of the volume, or what a file system on the drive has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TaskFile {
@@ -43,6 +44,8 @@ pub struct TaskFile {
     pub name: String,
     /// Whether the run may write it.
     pub writable: bool,
+    /// Where it lies, of one that is no object of the volume; its name is then only what messages call it.
+    pub placed: Option<Placed>,
 }
 
 /// What a run is asked to do.
@@ -75,6 +78,7 @@ impl TaskFile {
         TaskFile {
             name: name.into(),
             writable: false,
+            placed: None,
         }
     }
 
@@ -83,6 +87,17 @@ impl TaskFile {
         TaskFile {
             name: name.into(),
             writable: true,
+            placed: None,
+        }
+    }
+
+    /// The same, of which somebody else says where it lies: a file system on the drive. Whoever calls sees to it that
+    /// the file stays there until the run is over.
+    #[must_use]
+    pub fn at(self, placed: Placed) -> TaskFile {
+        TaskFile {
+            placed: Some(placed),
+            ..self
         }
     }
 }

@@ -6,11 +6,13 @@ use nvme::task::{
     Limits, Outcome, ProgramLimits, ProgramList, ProgramRecord, ProgramState, Request,
 };
 use nvme::{RegionId, Status};
+use sim::resource::Permit;
 
 use super::{Program, TaskFile, TaskRun};
 use crate::driver::Queue;
 use crate::error::Error;
 use crate::host_end::{Absent, DriveVolume, Holder, Host, Using};
+use crate::placed::Placed;
 use crate::volume::not_found;
 
 /// Bytes of a value that a run may return which asks for no limit.
@@ -25,9 +27,20 @@ pub(crate) struct Used {
     pub(crate) stores: Vec<RegionId>,
 }
 
+/// That what a run works on stays where it is until this is dropped.
+#[must_use = "objects are used as long as this is held"]
+#[derive(Default)]
+pub(crate) struct Taken<'a> {
+    _objects: Option<Using<'a>>,
+    /// That the volume takes no blocks of placed files.
+    _placed: Vec<Permit<'a>>,
+}
+
 impl Host {
-    fn task_device(&self) -> TaskDevice<Queue> {
-        TaskDevice::new(self.block.clone())
+    /// The programs of the drive: of its compute namespace, or of the first if it has none.
+    async fn task_device(&self) -> Result<TaskDevice<Queue>, Error> {
+        let owner = self.program_owner().await?;
+        Ok(TaskDevice::new(self.block.clone()).with_programs_of(owner))
     }
 
     /// As [`super::Tasks::list`].
@@ -35,7 +48,7 @@ impl Host {
     /// # Errors
     /// As [`super::Tasks::list`].
     pub async fn programs(&self) -> Result<ProgramList, Error> {
-        let list = self.task_device().list().await?;
+        let list = self.task_device().await?.list().await?;
         *self.programs.limits.borrow_mut() = Some(list.limits);
         Ok(list)
     }
@@ -51,7 +64,7 @@ impl Host {
             given => given,
         };
         let _turn = self.programs.turn.acquire(1).await;
-        let device = self.task_device();
+        let device = self.task_device().await?;
         let list = self.programs().await?;
         let mut there = list.programs.iter().filter(|program| {
             let same = program.digest == digest && program.identifier.get() == identifier;
@@ -94,7 +107,7 @@ impl Host {
     /// As [`super::Tasks::unload`].
     pub async fn unload_program(&self, index: u16) -> Result<(), Error> {
         let _turn = self.programs.turn.acquire(1).await;
-        self.task_device().unload(index).await?;
+        self.task_device().await?.unload(index).await?;
         self.programs
             .active
             .borrow_mut()
@@ -119,7 +132,9 @@ impl Host {
         run: &TaskRun,
     ) -> Result<Outcome, Error> {
         let request = self.request_of(program, run, used).await?;
-        let device = TaskDevice::new(self.block.clone().with_priority(run.priority));
+        let owner = self.program_owner().await?;
+        let block = self.block.clone().with_priority(run.priority);
+        let device = TaskDevice::new(block).with_programs_of(owner);
         let mut outcome = device.run(program.index, &request).await?;
         outcome.reason = named(&outcome.reason, &run.files);
         Ok(outcome)
@@ -167,28 +182,32 @@ impl Host {
 
     /// The objects of a run, which stay where they are until the second of both is dropped. All are taken at once, so that
     /// nobody who has one of them waits for another.
-    pub(crate) async fn use_objects(
-        &self,
-        run: &TaskRun,
-    ) -> Result<(Used, Option<Using<'_>>), Error> {
-        let files = run.files.iter().map(|file| &file.name);
-        let Some(first) = files.chain(&run.stores).next() else {
-            return Ok((Used::default(), None));
+    pub(crate) async fn use_objects(&self, run: &TaskRun) -> Result<(Used, Taken<'_>), Error> {
+        let named = run.files.iter().filter(|file| file.placed.is_none());
+        let named = named.map(|file| &file.name);
+        let Some(first) = named.chain(&run.stores).next() else {
+            let files = run.files.iter().filter_map(placed_of).collect();
+            let used = Used {
+                files,
+                ..Used::default()
+            };
+            let taken = self.take(run, &used, None).await?;
+            return Ok((used, taken));
         };
         loop {
             let look = async |volume: &mut DriveVolume| {
-                let files = run.files.iter().map(|file| object_of(volume, &file.name));
+                let file = |file: &TaskFile| {
+                    placed_of(file).map_or_else(|| object_of(volume, &file.name), Ok)
+                };
+                let files = run.files.iter().map(file);
                 let files = files.collect::<Result<Vec<_>, VolumeError>>()?;
                 let stores = run.stores.iter().map(|name| store_of(volume, name));
                 let (stores, regions): (Vec<_>, Vec<_>) = stores
                     .collect::<Result<Vec<_>, VolumeError>>()?
                     .into_iter()
                     .unzip();
-                let written = run.files.iter().zip(&files);
-                for (_, object) in written.filter(|(file, _)| file.writable) {
-                    self.mount.uses.check(object, Holder::collects)?;
-                }
                 let numbers = files.iter().chain(&stores);
+                let numbers = numbers.filter(|object| !object.is_placed());
                 let using = self
                     .mount
                     .uses
@@ -197,14 +216,38 @@ impl Host {
                     files,
                     stores: regions,
                 };
-                Ok(using.map(|using| (used, Some(using))))
+                Ok(using.map(|using| (used, using)))
             };
             match self.mount.with(self, Absent::Leave, look).await? {
-                Some(Some(used)) => return Ok(used),
+                Some(Some((used, using))) => {
+                    let taken = self.take(run, &used, Some(using)).await?;
+                    return Ok((used, taken));
+                }
                 Some(None) => self.mount.uses.changed().await,
                 None => return Err(not_found(first).into()),
             }
         }
+    }
+
+    /// That nobody holds what a run is to write.
+    async fn take<'a>(
+        &'a self,
+        run: &TaskRun,
+        used: &Used,
+        objects: Option<Using<'a>>,
+    ) -> Result<Taken<'a>, Error> {
+        let mut placed = Vec::new();
+        let written = run.files.iter().zip(&used.files);
+        for (_, object) in written.filter(|(file, _)| file.writable) {
+            self.mount.uses.check(object, Holder::collects)?;
+            if object.is_placed() {
+                placed.extend(self.may_write_placed(object).await?);
+            }
+        }
+        Ok(Taken {
+            _objects: objects,
+            _placed: placed,
+        })
     }
 
     /// The object of a name as it is now, if there is one.
@@ -235,6 +278,12 @@ pub(super) fn or_usual(asked: u32, usual: u32, most: u32) -> u32 {
         0 => usual.min(most),
         asked => asked,
     }
+}
+
+/// A run's file that is no object of the volume.
+fn placed_of(file: &TaskFile) -> Option<Object> {
+    let placed: &Placed = file.placed.as_ref()?;
+    Some(placed.object(&file.name))
 }
 
 /// The object of a run's file; of `group/vector`, if nothing is called so, the vector of this name or number.

@@ -11,7 +11,7 @@ use nvme::VectorId;
 use super::information::{Rows, Vector, handle_of};
 use super::moved::removed;
 use super::vectors::{group_in, row_name};
-use crate::drive::{Drive, InsideDrive};
+use crate::drive::Drive;
 use crate::error::{Error, PlaceError};
 use crate::host_end::Absent;
 use crate::host_end::DriveVolume;
@@ -56,7 +56,7 @@ impl Drive {
     }
 
     fn set_up_row(&self, group: &Group, vector: &Vector, inverse: bool) -> Result<(), Error> {
-        let ftl = &self.device()?.ftl;
+        let ftl = &self.device_for("vectors to be set up at once")?.ftl;
         let pages = self.first_namespace()?;
         let handle = handle_of(group);
         let shape = Shape {

@@ -222,7 +222,7 @@ impl Host {
 
     /// A home that the drive has, written in one way only: all dies of the drive are zero dies.
     pub(super) fn canonical(&self, home: Home) -> Result<Home, Error> {
-        let dies = self.dies;
+        let dies = self.learned.dies;
         if u32::from(home.first) >= dies {
             let (first, last) = (home.first, dies - 1);
             return usage(format!(

@@ -6,7 +6,7 @@ use serde::Serialize;
 use sim::{Span, Time};
 
 use crate::Drive;
-use crate::inventory::Wear;
+use crate::media_state::Wear;
 
 /// A doubt about a measurement.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -12,7 +12,6 @@ use super::prefill::{Prefill, Touched};
 use super::queries::{Queries, Question};
 use super::range::Range;
 use super::replay::{Replay, Timing, TraceSource};
-use crate::drive::InsideDrive;
 use crate::host_end::Plain;
 use crate::{Drive, Error, Host};
 
@@ -180,7 +179,7 @@ fn check_volume(drive: &mut Drive, namespace: u32, range: Range) -> Result<(), S
 impl RangeFacts {
     fn of(range: Range, format: &Format, drive: &Drive) -> Result<RangeFacts, Error> {
         let config = &drive.config().device;
-        let unit = drive.device()?.ftl.unit();
+        let unit = drive.device_for("a workload")?.ftl.unit();
         let pages = range.pages(unit.blocks(format.block_bytes));
         Ok(RangeFacts {
             blocks: range.blocks,

@@ -15,8 +15,8 @@ use super::progress::Progress;
 use super::range::Range;
 use super::request::Source;
 use crate::Error;
-use crate::drive::{Drive, InsideDrive};
-use crate::host_end::{Host, page_holds_data};
+use crate::drive::Drive;
+use crate::host_end::Host;
 use crate::logical_pages::LogicalPages;
 
 /// Ranges of so many logical blocks are filled as a whole.
@@ -55,7 +55,11 @@ impl Touched {
         drive: &Drive,
         draw: u64,
     ) -> Result<Option<Touched>, Error> {
-        let page_blocks = drive.device()?.ftl.unit().blocks(format.block_bytes);
+        let page_blocks = drive
+            .device_for("a workload")?
+            .ftl
+            .unit()
+            .blocks(format.block_bytes);
         let pages = range.pages(page_blocks);
         let (first_page, end) = (pages.start, pages.end);
         let requests = flow.requests_most();
@@ -97,7 +101,7 @@ impl Touched {
 impl Prefill {
     /// The parts of the range whose pages are to be touched and hold nothing, on flash or in the cache.
     pub(super) fn empty(&self, drive: &Drive) -> Result<Vec<Range>, Error> {
-        let device = drive.device()?;
+        let device = drive.device_for("a workload")?;
         let namespace = NamespaceId::new(self.namespace);
         let pages = LogicalPages::of(device, namespace, self.block_bytes);
         let page_blocks = pages.blocks();
@@ -115,7 +119,7 @@ impl Prefill {
             if number % LOOK_EVERY == 0 && watch().is_break() {
                 return Err(Error::Interrupted);
             }
-            if page_holds_data(&device.ftl, &device.cache, lpn) {
+            if device.controller.holds_data(lpn) {
                 continue;
             }
             let first = pages.first_block(lpn.0);

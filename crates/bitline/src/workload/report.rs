@@ -8,7 +8,7 @@ use super::queries::{Answer, Question};
 use super::series::Series;
 use super::summary::{LatencySummary, per_second};
 use super::tally::Tally;
-use crate::inventory::Wear;
+use crate::media_state::Wear;
 use crate::platforms::Platform;
 use crate::request_kind::RequestKind;
 use crate::statistics::{EnergyEntry, Statistics};

@@ -80,6 +80,7 @@ fn with_data(data: DataPointer, blocks: u32) -> Vec<IoCommand> {
             data,
         }),
         IoCommand::Copy(CopyBlocks {
+            from_memory: false,
             namespace: NAMESPACE,
             destination: Lba::new(0),
             range_count: 100,
@@ -125,6 +126,7 @@ fn data_beyond_the_last_address_give_a_status() {
             namespace: BROADCAST_NAMESPACE,
             specific: 0,
             specific_id: 0,
+            command_set: 0,
             retain_event: true,
             dwords: 1024,
             offset: 0,

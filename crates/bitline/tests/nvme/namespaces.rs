@@ -35,7 +35,7 @@ fn namespaces_are_apart() {
         let buffer = second.buffer(2)?;
         let outside = second.read_into(10, 2, &buffer).await;
         assert_eq!(host_status(outside), Status::LBA_OUT_OF_RANGE);
-        let none = host.namespace(0, id(4)).await.map(|_| ());
+        let none = host.namespace(0, id(6)).await.map(|_| ());
         assert_eq!(host_status(none), Status::INVALID_NAMESPACE_OR_FORMAT);
         Ok::<_, host::Error>(())
     });
@@ -123,7 +123,7 @@ fn what_is_no_format_is_refused() {
     drive.write(0, &blocks(0, 8)).expect("room");
     assert_eq!(status(drive.format(1, 4096)), Status::INVALID_FORMAT);
     assert_eq!(
-        status(drive.format(2, 512)),
+        status(drive.format(4, 512)),
         Status::INVALID_NAMESPACE_OR_FORMAT
     );
     assert_eq!(drive.read(0, 8).expect("untouched"), blocks(0, 8));

@@ -3,7 +3,7 @@
 use bitline::{Drive, Ended, Loading, TaskLimits, TaskRun};
 
 use crate::modules::{echo, spin};
-use crate::{cut, drive};
+use crate::{COMPUTE, cut, drive};
 
 const KEPT: Loading = Loading {
     index: None,
@@ -49,6 +49,9 @@ fn stopped(drive: &mut Drive, run: &bitline::Pending<Result<bitline::Outcome, bi
         .expect("it was begun");
     assert_eq!(outcome.ended, Ended::Stopped, "{}", outcome.reason);
     assert!(outcome.reason.contains("erased"), "{}", outcome.reason);
+}
+
+fn without_programs(drive: &mut Drive) {
     assert_eq!(drive.tasks().list().expect("a list").programs, []);
     cut(drive);
     assert_eq!(
@@ -59,10 +62,20 @@ fn stopped(drive: &mut Drive, run: &bitline::Pending<Result<bitline::Outcome, bi
 }
 
 #[test]
-fn a_format_ends_runs_and_takes_programs() {
+fn a_format_of_blocks_ends_runs_over_them() {
     let (mut drive, run) = busy();
     drive.format(1, 4096).expect("it is formatted");
     stopped(&mut drive, &run);
+    let programs = drive.tasks().list().expect("a list").programs;
+    assert_eq!(programs.len(), 2, "they are of another namespace");
+}
+
+#[test]
+fn a_format_of_programs_ends_runs_and_takes_them() {
+    let (mut drive, run) = busy();
+    drive.format(COMPUTE.get(), 512).expect("it is formatted");
+    stopped(&mut drive, &run);
+    without_programs(&mut drive);
     let outcome = drive
         .tasks()
         .run_module(&echo(), &TaskRun::default().arguments("x"));
@@ -74,4 +87,5 @@ fn a_sanitize_ends_runs_and_takes_programs() {
     let (mut drive, run) = busy();
     drive.sanitize().expect("it is sanitized");
     stopped(&mut drive, &run);
+    without_programs(&mut drive);
 }

@@ -8,7 +8,7 @@ use nvme::task::{Extent, File, Limits, Outcome, Request};
 use nvme::{CommandId, IoCommand, Lba};
 
 use crate::modules::count;
-use crate::{drive, write_file};
+use crate::{COMPUTE, drive, write_file};
 
 /// Sends a request as it is, with a buffer of `room` bytes.
 fn send(drive: &mut Drive, request: Vec<u8>, program: u16, room: u32) -> Status {
@@ -18,6 +18,7 @@ fn send(drive: &mut Drive, request: Vec<u8>, program: u16, room: u32) -> Status 
         let bytes = u64::from(room).max(request.len() as u64);
         let buffer = Buffer::beginning(&memory, &request, bytes).expect("room");
         let command = IoCommand::Execute(ExecuteProgram {
+            program_namespace: COMPUTE.get() as u16,
             namespace: host.block().namespace(),
             program,
             request_bytes: request.len() as u32,
@@ -140,7 +141,7 @@ fn buffers_that_cannot_be_are_refused() {
     );
     let deactivated = drive.run(|host| async move {
         let device = host::tasks::TaskDevice::new(host.block().clone());
-        device.deactivate(program).await
+        device.with_programs_of(COMPUTE).deactivate(program).await
     });
     deactivated.expect("power").expect("it was active");
     assert_eq!(

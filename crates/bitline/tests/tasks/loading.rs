@@ -8,7 +8,7 @@ use nvme::command::{LoadProgram, WEB_ASSEMBLY};
 use nvme::{AdminCommand, CommandId};
 
 use crate::modules::{echo, module};
-use crate::{drive, drive_status, status, with_device};
+use crate::{COMPUTE, drive, drive_status, status, with_device};
 
 /// A chunk as it is sent: offset, what of the module, and how long the program is said to be.
 #[derive(Clone)]
@@ -41,7 +41,7 @@ fn send(drive: &mut Drive, chunk: &Chunk) -> Status {
         let memory = host::Transport::memory(&queue).clone();
         let buffer = Buffer::holding(&memory, &chunk.bytes).expect("room");
         let command = AdminCommand::LoadProgram(LoadProgram {
-            namespace: host.block().namespace(),
+            namespace: COMPUTE,
             program: chunk.index,
             program_type: chunk.program_type,
             unload: false,

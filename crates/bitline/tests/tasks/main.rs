@@ -16,6 +16,7 @@ mod modules;
 mod names;
 mod on_host;
 mod operators;
+mod placed;
 mod power;
 #[path = "../support/random.rs"]
 mod random;
@@ -28,8 +29,12 @@ mod vectors;
 use bitline::inside::InsideHost;
 use bitline::{Config, Content, Drive, Error, Host, HostError, Loading, Outcome, Status, TaskRun};
 use host::tasks::{TaskDevice, TaskError};
+use nvme::NamespaceId;
 
 use bitline::inside::Queue;
+
+/// The namespace that has the programs: behind that of blocks and that of memory.
+const COMPUTE: NamespaceId = NamespaceId::new(3);
 
 /// A small drive with pages of 4096 bytes and blocks of 512.
 fn config(changes: &[(&str, &str)]) -> Config {
@@ -60,7 +65,7 @@ fn write_file(drive: &mut Drive, name: &str, data: &[u8]) {
     written.expect("there is room");
 }
 
-/// Has an async function use the programs of the first namespace.
+/// Has an async function use the programs of the drive.
 fn with_device<T: 'static, F>(
     drive: &mut Drive,
     function: impl FnOnce(TaskDevice<Queue>) -> F + 'static,
@@ -68,7 +73,10 @@ fn with_device<T: 'static, F>(
 where
     F: Future<Output = T> + 'static,
 {
-    let ran = drive.run(|host| function(TaskDevice::new(host.block().clone())));
+    let ran = drive.run(|host| {
+        let device = TaskDevice::new(host.block().clone());
+        function(device.with_programs_of(COMPUTE))
+    });
     ran.expect("it has power")
 }
 

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use media::accelerator::{AcceleratorConfig, Demand};
 use media::dram::{Dram, Toward};
 use operators::Operator;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sim::resource::Semaphore;
 use sim::{AccountId, ByTenant, Energy, Key, Ledger, Name, Sim, Span, Tenant, Track};
 
@@ -43,7 +43,7 @@ pub struct Accelerators {
 }
 
 /// What the accelerators have done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct AcceleratorCounts {
     /// Operators computed.

@@ -25,7 +25,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 
 use media::dram::Dram;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sim::Sim;
 use sim::resource::Broadcast;
 
@@ -42,7 +42,7 @@ use write::Touched;
 use write_back::Workers;
 
 /// What the data cache has done, in pages of commands.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CacheCounts {
     /// Pages that a command read wholly from the cache.

@@ -7,6 +7,7 @@ mod admin;
 mod answer;
 mod config;
 mod dispatch;
+mod local;
 mod namespace;
 mod note;
 mod transport;
@@ -17,7 +18,7 @@ use std::rc::Rc;
 
 use media::link::Link;
 use nvme::{MEMORY_PAGE_BYTES, NamespaceId, QueueId, QueuePriority};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sim::resource::Broadcast;
 use sim::{Sim, TaskId, Tenant};
 
@@ -26,6 +27,7 @@ use crate::bits::Bits;
 use crate::cache::Cache;
 use crate::cores::Cores;
 use crate::ftl::{Ftl, MappingUnit};
+use crate::local_memory::LocalMemory;
 use crate::memory::Buffers;
 use crate::part::Part;
 use crate::port::{Fetch, HostPort, HostTransfer};
@@ -33,10 +35,11 @@ use crate::programs::Programs;
 use crate::search::Search;
 use crate::served::{Served, ServedFor};
 use crate::stream::{Collectors, Streams};
-pub use admin::HealthConfig;
-use admin::{Events, Features, Health, Sanitizing};
+use admin::{Events, Features, Health, Sanitizing, Told};
+pub use admin::{HealthConfig, Teller};
 pub use config::{EntryFetch, FrontendConfig, FrontendConfigError};
 use dispatch::{CachedReads, DirectReads, Executing, Marks};
+use local::Local;
 use namespace::Namespaces;
 pub use namespace::{NAMESPACES_MAX, NamespaceConfig, NamespaceError};
 pub use transport::Arbitration;
@@ -58,7 +61,7 @@ pub struct AdminQueues {
 }
 
 /// Counts of the front end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct FrontendCounts {
     /// Commands completed, admin commands included.
@@ -85,6 +88,7 @@ pub struct Controller {
     unit: MappingUnit,
     /// The most data of one command, bytes.
     transfer_bytes_max: u64,
+    dies: u32,
     namespaces: Namespaces,
     queues: RefCell<Queues>,
     doorbells: RefCell<VecDeque<Doorbell>>,
@@ -114,12 +118,15 @@ pub struct Controller {
     /// Abort commands under way.
     aborts: Cell<u8>,
     executing: Executing,
+    told: Told,
     port: Rc<HostTransfer>,
     bits: Rc<Bits>,
     search: Rc<Search>,
     programs: Rc<Programs>,
     streams: Rc<Streams>,
     collectors: Rc<Collectors>,
+    /// The memory and the compute namespace, if there are any.
+    local: Option<Local>,
 }
 
 /// What commands are handed to.
@@ -132,6 +139,8 @@ pub struct Jobs {
     pub search: Rc<Search>,
     /// Programs and their runs.
     pub programs: Rc<Programs>,
+    /// Memory that programs and the host share.
+    pub local_memory: Rc<LocalMemory>,
     /// Streams.
     pub streams: Rc<Streams>,
     /// Collections.
@@ -158,15 +167,18 @@ impl Controller {
             bits,
             search,
             programs,
+            local_memory,
             streams,
             collectors,
         } = jobs;
         let unit = ftl.unit();
-        let features = Features::new(config, cache.is_volatile());
+        let has_memory = local_memory.bytes() > 0;
+        let features = Features::new(config, cache.is_volatile(), has_memory);
         let queues = admin_queues(config, &features, admin)?;
         let logical_pages = ftl.logical_pages();
         let namespaces =
             Namespaces::new(&config.namespaces, config.block_bytes, logical_pages, unit);
+        let local = Local::behind(namespaces.len(), local_memory);
         let controller = Rc::new(Controller {
             sim: sim.clone(),
             config: config.clone(),
@@ -181,6 +193,7 @@ impl Controller {
                 0 => u64::MAX,
                 exponent => MEMORY_PAGE_BYTES << exponent,
             },
+            dies: backend.schedule.geometry().dies(),
             namespaces,
             queues: RefCell::new(queues),
             doorbells: RefCell::default(),
@@ -203,12 +216,14 @@ impl Controller {
             changed_namespaces: RefCell::default(),
             aborts: Cell::new(0),
             executing: Executing::default(),
+            told: Told::default(),
             port: backend.port.clone(),
             bits,
             search,
             programs,
             streams,
             collectors,
+            local,
         });
         controller.watch_collectors();
         controller.take_pages_read();
@@ -267,7 +282,8 @@ impl Controller {
 
     /// How many namespaces there are.
     pub fn namespace_count(&self) -> usize {
-        self.namespaces.len()
+        let local = self.local.as_ref().map_or(0, |local| local.all().len());
+        self.namespaces.len() + local
     }
 
     #[inline]

@@ -91,6 +91,15 @@ pub(super) struct Namespace {
 /// A command under way in a namespace.
 pub(super) struct Admitted<'a>(&'a Cell<u32>);
 
+impl Admitted<'_> {
+    /// Counts one more.
+    #[inline]
+    pub(super) fn count(under_way: &Cell<u32>) -> Admitted<'_> {
+        under_way.set(under_way.get() + 1);
+        Admitted(under_way)
+    }
+}
+
 impl Drop for Admitted<'_> {
     #[inline]
     fn drop(&mut self) {
@@ -130,8 +139,7 @@ impl Namespace {
     /// Counts a command, until what this gives is dropped.
     #[inline]
     pub(super) fn admit(&self) -> Admitted<'_> {
-        self.admitted.set(self.admitted.get() + 1);
-        Admitted(&self.admitted)
+        Admitted::count(&self.admitted)
     }
 
     /// Whether commands that were admitted are under way.
@@ -258,11 +266,12 @@ impl Namespaces {
         Namespaces(namespaces.collect())
     }
 
-    /// The tenant that the namespace of an identifier is; the drive itself if there is none.
+    /// The tenant that the namespace of an identifier is, of those of blocks and of `more` behind them; the drive itself if there
+    /// is none.
     #[inline]
-    pub(super) fn tenant_of(&self, id: NamespaceId) -> Tenant {
+    pub(super) fn tenant_of(&self, id: NamespaceId, more: usize) -> Tenant {
         let number = id.get().wrapping_sub(1) as usize;
-        if number < self.0.len() {
+        if number < self.0.len() + more {
             tenants::namespace(number)
         } else {
             tenants::DRIVE

@@ -1,10 +1,10 @@
 //! What the translation layer has done. What the host asks for is counted in logical pages, what is moved in flash pages; a
 //! flash page has one or more logical ones (`ftl.mapping_unit_bytes`).
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What the translation layer has done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct FtlCounts {
     /// Logical pages that host commands wrote, whole or in part.

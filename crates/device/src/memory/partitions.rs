@@ -79,6 +79,8 @@ pub struct Quotas {
     pub streams: u64,
     /// Packets of collectors.
     pub collectors: u64,
+    /// What the host and its programs share with the drive.
+    pub local: u64,
 }
 
 /// Where each part's memory lies. Each begins with a row.
@@ -103,14 +105,16 @@ pub struct DramMap {
     pub streams: Partition,
     /// Packets of collectors.
     pub collectors: Partition,
+    /// What the host and its programs share with the drive.
+    pub local: Partition,
 }
 
 /// Quotas that the DRAM does not hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "dram.capacity_bytes = {capacity} is too small: the mapping table takes {} bytes, the data cache {}, the page buffers {}, names to be looked up {} and their link table {}, the memories of tasks {}, transactions {}, streams {}, collectors {}, with whole rows {needed} in all",
+    "dram.capacity_bytes = {capacity} is too small: the mapping table takes {} bytes, the data cache {}, the page buffers {}, names to be looked up {} and their link table {}, the memories of tasks {}, transactions {}, streams {}, collectors {}, local memory {}, with whole rows {needed} in all",
     .quotas.mapping, .quotas.cache, .quotas.buffers, .quotas.search, .quotas.link_table,
-    .quotas.tasks, .quotas.tx, .quotas.streams, .quotas.collectors
+    .quotas.tasks, .quotas.tx, .quotas.streams, .quotas.collectors, .quotas.local
 )]
 pub struct TooSmall {
     /// Bytes of the DRAM.
@@ -144,6 +148,7 @@ impl Quotas {
             tx: partition(self.tx),
             streams: partition(self.streams),
             collectors: partition(self.collectors),
+            local: partition(self.local),
         };
         if base > dram.capacity_bytes {
             return Err(TooSmall {

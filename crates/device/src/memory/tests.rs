@@ -151,6 +151,7 @@ fn partitions_lie_one_after_another_and_must_fit() {
         tx: 16,
         streams: 8,
         collectors: 24,
+        local: 4096,
         mapping: 100,
         cache: 2 * 8192 + 1,
         buffers: 1 << 19,
@@ -173,6 +174,6 @@ fn partitions_lie_one_after_another_and_must_fit() {
         refused,
         "dram.capacity_bytes = 1048576 is too small: the mapping table takes 100 bytes, the data cache \
          16385, the page buffers 1048576, names to be looked up 8193 and their link table 4096, the memories of \
-         tasks 65536, transactions 16, streams 8, collectors 24, with whole rows 1196032 in all"
+         tasks 65536, transactions 16, streams 8, collectors 24, local memory 4096, with whole rows 1204224 in all"
     );
 }

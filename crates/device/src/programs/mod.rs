@@ -3,12 +3,14 @@
 //!
 //! `table` has the programs of all namespaces and their rules, `facts` what the journal keeps of them, `run` has one run:
 //! a transaction begun, its `files` shown to the task, the task run in it, and committed or rolled back; after a conflict anew, as often as asked.
+//! A run over memory has `ranges` instead, and no transaction.
 //! A task may have the drive evaluate expressions over `vectors` and look `names` up.
 
 mod ends;
 mod facts;
 mod files;
 mod names;
+mod ranges;
 mod record;
 mod run;
 mod table;
@@ -20,6 +22,8 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use nvme::log::ProgramDescriptor;
+use nvme::task::ProgramState;
 use nvme::{NamespaceId, Status};
 use sim::Sim;
 use sim::resource::{Broadcast, Semaphore};
@@ -28,12 +32,14 @@ use crate::backend::Backend;
 use crate::bits::Bits;
 use crate::cores::Cores;
 use crate::ftl::{Ftl, FtlError};
+use crate::local_memory::LocalMemory;
 use crate::memory::Buffers;
 use crate::part::Part;
 use crate::search::Search;
 use crate::task::{ModuleError, QuotaConfig, TaskConfig, Tasks};
 use crate::tx::{self, Transactions};
 pub(crate) use ends::{failed, told};
+pub use ranges::MemoryRun;
 pub use record::Chunk;
 pub use run::{Halt, InUse, RunRequest, Stopping};
 use table::Table;
@@ -74,6 +80,7 @@ pub struct Programs {
     search: Rc<Search>,
     tasks: Rc<Tasks>,
     transactions: Rc<Transactions>,
+    local_memory: Rc<LocalMemory>,
     quota: QuotaConfig,
     task: TaskConfig,
     table: RefCell<Table>,
@@ -81,6 +88,8 @@ pub struct Programs {
     runs: RefCell<BTreeMap<NamespaceId, Rc<Runs>>>,
     /// Why modules were refused, by program, until one is taken.
     refusals: RefCell<BTreeMap<ProgramId, String>>,
+    /// Why the last run over memory failed, by program, until one succeeds.
+    failures: RefCell<BTreeMap<ProgramId, String>>,
     /// Runs are to stop, or one has.
     stops: Broadcast,
 }
@@ -99,7 +108,7 @@ impl Programs {
         backend: &Backend,
         config: &TaskConfig,
         (bits, search): (Rc<Bits>, Rc<Search>),
-        (tasks, transactions): (Rc<Tasks>, Rc<Transactions>),
+        (tasks, transactions, local_memory): (Rc<Tasks>, Rc<Transactions>, Rc<LocalMemory>),
     ) -> Rc<Programs> {
         let kept = backend.ftl.facts_of(facts::PROGRAMS).into_iter();
         let kept = kept.filter_map(|(key, fact)| facts::decode(key, &fact));
@@ -112,11 +121,13 @@ impl Programs {
             search,
             tasks,
             transactions,
+            local_memory,
             quota: config.quota,
             task: config.clone(),
             table: RefCell::new(Table::of(kept)),
             runs: RefCell::default(),
             refusals: RefCell::default(),
+            failures: RefCell::default(),
             stops: Broadcast::new(&backend.sim),
         })
     }
@@ -192,6 +203,7 @@ impl Programs {
         }
         self.table.borrow_mut().remove(id);
         self.refusals.borrow_mut().remove(&id);
+        self.failures.borrow_mut().remove(&id);
         Ok(())
     }
 
@@ -232,6 +244,41 @@ impl Programs {
         self.refusals.borrow().get(&id).cloned()
     }
 
+    /// Why the last run of a program over memory failed.
+    pub fn failure(&self, id: ProgramId) -> Option<String> {
+        self.failures.borrow().get(&id).cloned()
+    }
+
+    /// How many programs a namespace may have, and bytes of all of them.
+    pub fn quota(&self) -> (u32, u64) {
+        (self.quota.programs, self.quota.program_bytes)
+    }
+
+    /// Bytes of arguments that a run may be given.
+    pub fn arguments_bytes(&self) -> u32 {
+        self.task.arguments_bytes
+    }
+
+    /// Whether somebody runs a program of a namespace.
+    pub fn is_in_use(&self, namespace: NamespaceId) -> bool {
+        self.table.borrow().is_in_use(namespace)
+    }
+
+    /// What the standard's list says of the programs of a namespace, by index.
+    pub fn descriptors(&self, namespace: NamespaceId) -> Vec<ProgramDescriptor> {
+        let mut list = vec![ProgramDescriptor::empty(); self.quota.programs as usize];
+        for record in self.table.borrow().records(namespace) {
+            let state = record.state();
+            if state != Some(ProgramState::Loading) {
+                let identifier = record.identifier.get();
+                let is_active = state == Some(ProgramState::Active);
+                list[usize::from(record.index.get())] =
+                    ProgramDescriptor::of(record.program_type, identifier, is_active);
+            }
+        }
+        list
+    }
+
     /// Removes the programs of a namespace, none of which runs or is being loaded.
     ///
     /// # Errors
@@ -248,6 +295,7 @@ impl Programs {
         for id in ids {
             self.table.borrow_mut().remove(id);
             self.refusals.borrow_mut().remove(&id);
+            self.failures.borrow_mut().remove(&id);
         }
         Ok(())
     }

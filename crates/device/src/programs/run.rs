@@ -11,6 +11,7 @@ use sim::{Either, select};
 use super::ends::{failed, told};
 use super::files::TransactionFiles;
 use super::names::Names;
+use super::ranges::{MemoryRun, Ranges};
 use super::vectors::Vectors;
 use super::{ProgramId, Programs, Runs};
 use crate::schedule::Origin;
@@ -74,8 +75,10 @@ impl Halt {
 /// What may stop a run.
 #[derive(Clone, Copy)]
 struct Stops<'a> {
-    /// Those of its namespace.
+    /// Those of the namespace it works in.
     runs: &'a Runs,
+    /// Those of the namespace that has its program, which may be another.
+    own: &'a Runs,
     /// Itself.
     halt: &'a Halt,
 }
@@ -83,7 +86,8 @@ struct Stops<'a> {
 impl Stops<'_> {
     /// Why it is to stop, if it is.
     fn reason(&self) -> Option<&'static str> {
-        match (self.runs.stopping.get(), self.halt.asked.get()) {
+        let erased = self.runs.stopping.get() || self.own.stopping.get();
+        match (erased, self.halt.asked.get()) {
             (true, _) => Some("all of its namespace is being erased"),
             (false, true) => Some("its command was aborted"),
             (false, false) => None,
@@ -109,31 +113,102 @@ impl Drop for Stopping {
 }
 
 impl Programs {
-    /// Runs an activated program, until it is over or halted; waits while its namespace has as many runs as it may. What is
-    /// wrong with what was asked, and whatever becomes of the run, is in the outcome.
+    /// Runs an activated program over files of a namespace, until it is over or halted; waits while that has as many runs as it
+    /// may. What is wrong with what was asked, and whatever becomes of the run, is in the outcome.
     ///
     /// # Errors
     /// No Program, also if it is another one than is asked for; Program Not Activated.
     pub async fn run(
         self: &Rc<Programs>,
-        id: ProgramId,
+        (id, place): (ProgramId, NamespaceId),
         asked: &RunRequest,
         halt: &Halt,
         origin: Origin,
     ) -> Result<Outcome, Status> {
-        let begun = self.sim.now();
         let program = self.enter(id, asked.identifier)?;
+        let (runs, own) = (self.runs_of(place), self.runs_of(id.namespace));
+        let stops = Stops {
+            runs: &runs,
+            own: &own,
+            halt,
+        };
+        let running = program.program();
+        let run = self.run_in_turn(stops, place, &running, asked, origin);
+        Ok(self.see_through(program, halt, run).await)
+    }
+
+    /// Runs an activated program over ranges of memory, likewise. What it wrote there stays, however it ends.
+    ///
+    /// # Errors
+    /// As [`Programs::run`].
+    pub async fn run_over_memory(
+        self: &Rc<Programs>,
+        id: ProgramId,
+        asked: &MemoryRun,
+        halt: &Halt,
+        origin: Origin,
+    ) -> Result<Outcome, Status> {
+        let program = self.enter(id, 0)?;
         let runs = self.runs_of(id.namespace);
-        let stops = Stops { runs: &runs, halt };
-        let outcome = self.run_in_turn(stops, id, &program.program, asked, origin);
-        let mut outcome = outcome.await;
+        let stops = Stops {
+            runs: &runs,
+            own: &runs,
+            halt,
+        };
+        let running = program.program();
+        let run = self.run_in_memory(stops, &running, asked, origin);
+        let outcome = self.see_through(program, halt, run).await;
+        let mut failures = self.failures.borrow_mut();
+        match outcome.ended {
+            Ended::Committed => failures.remove(&id),
+            _ => failures.insert(id, outcome.reason.clone()),
+        };
+        Ok(outcome)
+    }
+
+    async fn run_in_memory(
+        &self,
+        stops: Stops<'_>,
+        program: &Program,
+        asked: &MemoryRun,
+        origin: Origin,
+    ) -> Outcome {
+        let Some(_turn) = self.unless(stops, stops.runs.room.acquire(1)).await else {
+            return stops.outcome();
+        };
+        let limits = self.tasks.limits();
+        let memory = self.tasks.reserve(program, &asked.arguments, limits);
+        let memory = match self.unless(stops, memory).await {
+            Some(Ok(memory)) => memory,
+            Some(Err(reason)) => return Outcome::not_begun(Ended::Rejected, reason),
+            None => return stops.outcome(),
+        };
+        let files = Rc::new(Ranges::new(&self.local_memory, asked));
+        let run = self
+            .tasks
+            .run_in(memory, program, files, &asked.arguments, origin);
+        match self.unless(stops, run).await {
+            Some(run) => run.into_outcome(),
+            None => stops.outcome(),
+        }
+    }
+
+    /// Lives through a run, and tells whoever waits for it.
+    async fn see_through(
+        &self,
+        program: InUse,
+        halt: &Halt,
+        run: impl Future<Output = Outcome>,
+    ) -> Outcome {
+        let begun = self.sim.now();
+        let mut outcome = run.await;
         drop(program);
         halt.stopped.set(Some(outcome.ended == Ended::Stopped));
         if halt.asked.get() {
             self.stops.announce();
         }
         outcome.nanoseconds = self.sim.now().since(begun).whole_ns();
-        Ok(outcome)
+        outcome
     }
 
     /// Has an activated program stay what it is while somebody runs it.
@@ -152,7 +227,7 @@ impl Programs {
     async fn run_in_turn(
         &self,
         stops: Stops<'_>,
-        id: ProgramId,
+        place: NamespaceId,
         program: &Program,
         asked: &RunRequest,
         origin: Origin,
@@ -166,7 +241,7 @@ impl Programs {
         };
         let mut outcome = Outcome::not_begun(Ended::Rejected, "");
         loop {
-            let attempt = self.attempt(stops, id, program, asked, limits, origin);
+            let attempt = self.attempt(stops, place, program, asked, limits, origin);
             let mut attempt = attempt.await;
             let begun = attempt.ended != Ended::Rejected;
             attempt.attempts = outcome.attempts + u32::from(begun);
@@ -193,7 +268,7 @@ impl Programs {
     async fn attempt(
         &self,
         stops: Stops<'_>,
-        id: ProgramId,
+        place: NamespaceId,
         program: &Program,
         asked: &RunRequest,
         limits: Limits,
@@ -215,7 +290,7 @@ impl Programs {
             }
             None => return stops.outcome(),
         };
-        let files = self.files(&transaction, (id.namespace, &asked.stores), origin);
+        let files = self.files(&transaction, (place, &asked.stores), origin);
         let files = match files {
             Ok(files) => files,
             Err(_) => {

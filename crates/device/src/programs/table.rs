@@ -209,6 +209,12 @@ impl Table {
             .sum()
     }
 
+    /// Whether a program of a namespace runs.
+    pub(super) fn is_in_use(&self, namespace: NamespaceId) -> bool {
+        let mut entries = self.0.range(indices(namespace));
+        entries.any(|(_, entry)| entry.running > 0)
+    }
+
     /// The programs of a namespace.
     pub(super) fn ids(&self, namespace: NamespaceId) -> Vec<ProgramId> {
         self.0

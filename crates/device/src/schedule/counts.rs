@@ -1,11 +1,11 @@
 //! What the dies have done.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::served::Served;
 
 /// What the dies have done, in commands and pages.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct FlashCounts {
     /// Pages sensed by plain reads.

@@ -47,7 +47,7 @@ use std::rc::{Rc, Weak};
 use media::dram::Dram;
 use media::nand::{Geometry, PlaneId};
 use nvme::RegionId;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sim::Sim;
 use sim::resource::{Broadcast, Semaphore};
 
@@ -77,7 +77,7 @@ use tuning::Tuning;
 pub use within::{Looked, Mark};
 
 /// What name-value lookup has done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SearchCounts {
     /// Entries appended.

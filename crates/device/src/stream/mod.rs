@@ -125,14 +125,14 @@ impl Streams {
         })
     }
 
-    /// Opens a stream of an activated program, which begins at once; what is wrong with what was asked is told at its end.
+    /// Opens a stream of an activated program in a namespace, which begins at once; what is wrong with what was asked is told at its end.
     ///
     /// # Errors
     /// No Program, Program Not Activated; Invalid Field for files that there are not, or pieces and elements beyond what the drive allows;
     /// Stream Limit Reached.
     pub fn open(
         self: &Rc<Streams>,
-        id: ProgramId,
+        (id, place): (ProgramId, NamespaceId),
         mut asked: StreamRequest,
         origin: Origin,
     ) -> Result<u32, Status> {
@@ -183,13 +183,13 @@ impl Streams {
         let number = self.next.get();
         self.next.set(number + 1);
         let key = StreamId {
-            namespace: id.namespace,
+            namespace: place,
             number,
         };
         self.open.borrow_mut().insert(key, stream.clone());
         let streams = self.clone();
         self.sim.spawn_detached(async move {
-            let outcome = streams.live(&stream, id.namespace, asked, elements, origin);
+            let outcome = streams.live(&stream, place, asked, elements, origin);
             let outcome = outcome.await;
             streams.memory.set(streams.memory.get() - memory);
             stream.program.borrow_mut().take();

@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sim::{Counter, Key, Name, Sim, Time, Track};
 
 /// Bytes of a piece, or of what is written.
@@ -12,7 +12,7 @@ static BYTES: Key = Key::one("bytes");
 const GROUP: &str = "streams";
 
 /// What streams have done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct StreamCounts {
     /// Streams opened.

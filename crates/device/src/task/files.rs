@@ -4,6 +4,7 @@ use std::future::{Future, ready};
 use std::pin::Pin;
 
 use super::errno;
+use crate::memory::Partition;
 
 /// A future of this simulation.
 pub type LocalBoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
@@ -18,6 +19,16 @@ pub trait Files {
 
     /// Whether the task may write to a file.
     fn writable(&self, file: u32) -> bool;
+
+    /// Where in the drive's DRAM the files lie, if they do: then their bytes come from there, and not from page buffers.
+    fn lie_in(&self) -> Option<Partition> {
+        None
+    }
+
+    /// Two numbers that whoever runs the task gives it, if it is run over memory.
+    fn parameters(&self) -> [u64; 2] {
+        [0; 2]
+    }
 
     /// Whether the drive keeps data; tasks of timing-only drives run on zeros.
     fn has_data(&self) -> bool;

@@ -13,7 +13,7 @@ use super::operate::operate;
 pub(super) const MODULE: &str = "isc";
 
 /// The calls by name, and their types as the text format has them.
-pub(super) const CALLS: [(&str, &str); 16] = [
+pub(super) const CALLS: [(&str, &str); 17] = [
     ("args_size", "() -> i32"),
     ("get_args", "(i32, i32, i32) -> i32"),
     ("put_ret", "(i32, i32) -> i32"),
@@ -30,6 +30,7 @@ pub(super) const CALLS: [(&str, &str); 16] = [
     ("stream_next", "(i32, i32, i32) -> i64"),
     ("stream_emit", "(i32, i32) -> i64"),
     ("operate", "(i32, i32) -> i32"),
+    ("parameter", "(i32) -> i64"),
 ];
 
 /// Bytes of the longest name that is looked up.
@@ -120,6 +121,11 @@ pub(super) fn offer(linker: &mut Linker<Inside>) -> Result<()> {
             MODULE,
             "operate",
             |from: From<'_>, args| -> Answering<'_, i32> { Box::new(operate(from, args)) },
+        )?
+        .func_wrap_async(
+            MODULE,
+            "parameter",
+            |from: From<'_>, (number,)| -> Answering<'_, i64> { Box::new(parameter(from, number)) },
         )?;
     Ok(())
 }
@@ -145,6 +151,14 @@ async fn get_args(from: From<'_>, (to, bytes, offset): (i32, i32, i32)) -> Resul
         }
         copied as i32
     })
+}
+
+async fn parameter(from: From<'_>, number: i32) -> Result<i64> {
+    let mut call = Call::begin("parameter", from, 0).await?;
+    let parameters = call.inside().parameters;
+    let given = usize::try_from(number).ok();
+    let given = given.and_then(|number| parameters.get(number).copied());
+    Ok(given.unwrap_or(0).cast_signed())
 }
 
 async fn put_ret(from: From<'_>, (at, bytes): (i32, i32)) -> Result<i32> {

@@ -31,6 +31,8 @@ pub(super) struct Inside {
     pub(super) memory_bytes: u64,
     /// Whether the drive has accelerators.
     pub(super) has_accelerators: bool,
+    /// Two numbers that a run over memory is given.
+    pub(super) parameters: [u64; 2],
     files: Vec<Facts>,
     has_data: bool,
     memory: Option<Memory>,
@@ -69,6 +71,7 @@ impl Inside {
             memory_bytes: 0,
             files: (0..files.count()).map(facts).collect(),
             has_accelerators,
+            parameters: files.parameters(),
             has_data: files.has_data(),
             memory: None,
             table_elements: config.table_elements as usize,

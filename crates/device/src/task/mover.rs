@@ -1,5 +1,5 @@
-//! Bytes on their way between page buffers and the memories of tasks, both of which are in the drive's DRAM; elsewhere, files
-//! themselves say what that takes.
+//! Bytes on their way between page buffers, or files in memory, and the memories of tasks, all of which are in the drive's DRAM;
+//! elsewhere, files themselves say what that takes.
 
 use std::rc::Rc;
 
@@ -43,7 +43,7 @@ impl Mover {
             return Ok(Data::Untold(0));
         }
         let data = files.read(file, offset, bytes).await?;
-        self.bring(origin, data.bytes()).await;
+        self.bring(origin, data.bytes(), files.lie_in()).await;
         Ok(data)
     }
 
@@ -58,7 +58,7 @@ impl Mover {
         let found = files.look_up(store, name).await?;
         if let Some(value) = &found {
             let taken = capacity.min(value.len() as u32);
-            self.bring(origin, taken).await;
+            self.bring(origin, taken, None).await;
         }
         Ok(found)
     }
@@ -73,7 +73,7 @@ impl Mover {
         let bytes = data.bytes();
         if bytes > 0 {
             if let Some(ways) = &self.0 {
-                let parts = (ways.tasks, ways.buffers);
+                let parts = (ways.tasks, files.lie_in().unwrap_or(ways.buffers));
                 ways.copier.copy(origin.requester(), bytes, parts).await;
             }
             files.write(file, offset, data).await?;
@@ -81,10 +81,10 @@ impl Mover {
         Ok(bytes)
     }
 
-    /// Copies bytes from page buffers into a task.
-    async fn bring(&self, origin: Origin, bytes: u32) {
+    /// Copies bytes from page buffers, or from where they lie, into a task.
+    async fn bring(&self, origin: Origin, bytes: u32, from: Option<Partition>) {
         if let Some(ways) = &self.0 {
-            let parts = (ways.buffers, ways.tasks);
+            let parts = (from.unwrap_or(ways.buffers), ways.tasks);
             ways.copier.copy(origin.requester(), bytes, parts).await;
         }
     }

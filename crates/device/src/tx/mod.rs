@@ -18,7 +18,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use media::dram::{Dram, Toward};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sim::{Sim, Span, Tenant};
 
 use crate::backend::Backend;
@@ -34,7 +34,7 @@ pub use nvme::task::Isolation;
 pub use transaction::{Running, Transaction};
 
 /// What transactions have done. Runs that are none (isolation `file` and `block`) count with the pages only.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TxCounts {
     /// Transactions begun.

@@ -129,6 +129,7 @@ impl<T: Transport> CollectorDevice<T> {
             namespace: self.block.namespace(),
             specific: 0,
             specific_id: 0,
+            command_set: 0,
             retain_event: false,
             dwords: bytes / 4,
             offset: 0,

@@ -3,12 +3,12 @@
 
 use nvme::command::{StreamClose, StreamCommand, StreamOpen, StreamRead, StreamWrite};
 use nvme::task::{Outcome, RESULT_BYTES_MIN, Request};
-use nvme::{CommandId, CompletionEntry, DataPointer, IoCommand};
+use nvme::{CommandId, CompletionEntry, DataPointer, IoCommand, NamespaceId};
 
 use crate::block::BlockDevice;
 use crate::buffer::Buffer;
 use crate::error::Error;
-use crate::tasks::TaskError;
+use crate::tasks::{TaskError, named};
 use crate::transport::Transport;
 
 /// What a stream is besides what its program is asked to do.
@@ -41,12 +41,21 @@ pub enum Fetched {
 #[derive(Clone)]
 pub struct StreamDevice<T> {
     block: BlockDevice<T>,
+    /// The namespace that has the programs.
+    owner: NamespaceId,
 }
 
 impl<T: Transport> StreamDevice<T> {
     /// The streams of the namespace of `block`.
     pub fn new(block: BlockDevice<T>) -> StreamDevice<T> {
-        StreamDevice { block }
+        let owner = block.namespace();
+        StreamDevice { block, owner }
+    }
+
+    /// The same, of programs of another namespace.
+    #[must_use]
+    pub fn with_programs_of(self, owner: NamespaceId) -> StreamDevice<T> {
+        StreamDevice { owner, ..self }
     }
 
     /// Opens a stream of an active program, which begins to run; gives its number.
@@ -75,6 +84,7 @@ impl<T: Transport> StreamDevice<T> {
         let open = StreamCommand::Open(StreamOpen {
             namespace: self.block.namespace(),
             program,
+            program_namespace: named(self.owner, &self.block),
             request_bytes,
             piece_bytes: shape.piece_bytes,
             elements: shape.elements,

@@ -1,7 +1,7 @@
 //! What can go wrong with programs before one runs.
 
 use nvme::Status;
-use nvme::task::RequestError;
+use nvme::task::{Ended, RequestError};
 
 use crate::error::Error;
 
@@ -18,6 +18,14 @@ pub enum TaskError {
     /// The module is none that can run.
     #[error("{0}")]
     Module(String),
+    /// A run over memory failed.
+    #[error("the run {}: {reason}", .ended.name())]
+    Failed {
+        /// How it ended.
+        ended: Ended,
+        /// Why.
+        reason: String,
+    },
     /// Something about the call is wrong; nothing was sent.
     #[error("{0}")]
     Usage(String),

@@ -1,6 +1,7 @@
 //! Tasks: programs that a drive loads, and runs over files by itself, each run a transaction.
 //!
-//! A program belongs to a namespace and has an index there. A file is logical blocks one after another, whoever says which:
+//! A program belongs to a namespace and has an index there: to the compute namespace of a drive that has one
+//! ([`crate::memory`]), or to that of its files. A file is logical blocks one after another, whoever says which:
 //! the volume does, and so could a file system.
 
 mod context;
@@ -15,7 +16,7 @@ use nvme::command::{
     ExecuteProgram, GetLogPage, LoadProgram, LogPageId, ProgramActivation, WEB_ASSEMBLY,
 };
 use nvme::task::{Extent, File, MAX_RESULT_BYTES, Outcome, ProgramList, ProgramRecord, Request};
-use nvme::{AdminCommand, CommandId, DataPointer, IoCommand, Lba, Status};
+use nvme::{AdminCommand, CommandId, DataPointer, IoCommand, Lba, NamespaceId, Status};
 
 use crate::block::BlockDevice;
 use crate::buffer::Buffer;
@@ -41,16 +42,25 @@ pub struct Loading {
     pub identifier: u64,
 }
 
-/// The programs of a namespace.
+/// The programs of a namespace, and their runs over files of one.
 #[derive(Clone)]
 pub struct TaskDevice<T> {
     block: BlockDevice<T>,
+    /// The namespace that has the programs.
+    owner: NamespaceId,
 }
 
 impl<T: Transport> TaskDevice<T> {
     /// The programs of the namespace of `block`.
     pub fn new(block: BlockDevice<T>) -> TaskDevice<T> {
-        TaskDevice { block }
+        let owner = block.namespace();
+        TaskDevice { block, owner }
+    }
+
+    /// The programs of another namespace, which run over files of this one.
+    #[must_use]
+    pub fn with_programs_of(self, owner: NamespaceId) -> TaskDevice<T> {
+        TaskDevice { owner, ..self }
     }
 
     /// The same namespace as a block device.
@@ -95,7 +105,7 @@ impl<T: Transport> TaskDevice<T> {
         for chunk in module.chunks(most.max(1)) {
             let buffer = Buffer::holding(self.block.transport().memory(), chunk)?;
             let load = LoadProgram {
-                namespace: self.block.namespace(),
+                namespace: self.owner,
                 program: index,
                 program_type: WEB_ASSEMBLY,
                 unload: false,
@@ -119,7 +129,7 @@ impl<T: Transport> TaskDevice<T> {
     /// What the drive reports: No Program; Program In Use while it runs.
     pub async fn unload(&self, index: u16) -> Result<(), TaskError> {
         let load = LoadProgram {
-            namespace: self.block.namespace(),
+            namespace: self.owner,
             program: index,
             program_type: 0,
             unload: true,
@@ -192,6 +202,7 @@ impl<T: Transport> TaskDevice<T> {
         let entry = IoCommand::Execute(ExecuteProgram {
             namespace: self.block.namespace(),
             program: index,
+            program_namespace: named(self.owner, &self.block),
             request_bytes,
             result_bytes: room as u32,
             data: buffer.pointer(buffer_bytes as u32),
@@ -209,7 +220,7 @@ impl<T: Transport> TaskDevice<T> {
 
     async fn select(&self, index: u16, activate: bool) -> Result<(), TaskError> {
         let activation = ProgramActivation {
-            namespace: self.block.namespace(),
+            namespace: self.owner,
             program: index,
             activate,
         };
@@ -226,10 +237,11 @@ impl<T: Transport> TaskDevice<T> {
         let zeroes = vec![0; bytes as usize];
         let buffer = Buffer::holding(self.block.transport().memory(), &zeroes)?;
         let get = GetLogPage {
-            page: LogPageId::PROGRAM_LIST,
-            namespace: self.block.namespace(),
+            page: LogPageId::PROGRAM_DETAILS,
+            namespace: self.owner,
             specific: 0,
             specific_id,
+            command_set: 0,
             retain_event: true,
             dwords: bytes / 4,
             offset: 0,
@@ -244,6 +256,15 @@ impl<T: Transport> TaskDevice<T> {
         let entry = command.encode(CommandId::new(0));
         let completion = self.block.transport().admin(&entry).await?;
         Ok(Error::check(name, completion.status())?)
+    }
+}
+
+/// How a command to the namespace of `block` names the one that has the program: 0 is itself.
+pub(crate) fn named<T: Transport>(owner: NamespaceId, block: &BlockDevice<T>) -> u16 {
+    match owner == block.namespace() {
+        true => 0,
+        // There are fewer namespaces than that.
+        false => owner.get() as u16,
     }
 }
 

@@ -82,7 +82,7 @@ impl TaskDrive {
     fn log(&self, get: &GetLogPage) {
         assert_eq!(
             (get.page, get.namespace.get()),
-            (LogPageId::PROGRAM_LIST, 1)
+            (LogPageId::PROGRAM_DETAILS, 1)
         );
         if get.specific_id > 0 {
             return self.put(get.data, b"byte 3 is no module's");

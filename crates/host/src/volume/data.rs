@@ -3,6 +3,7 @@
 use super::Object;
 use super::error::VolumeError;
 use super::extent::Extent;
+use super::object::{Content, ObjectId};
 use crate::block::BlockDevice;
 use crate::transport::Transport;
 
@@ -19,6 +20,22 @@ struct Share {
 }
 
 impl Object {
+    /// A file that no volume has, of so many bytes in these blocks: of a file system on the drive, which says where it lies. Its
+    /// number is 0, which no object of a volume has.
+    pub fn placed(name: impl Into<String>, bytes: u64, extents: Vec<Extent>) -> Object {
+        Object {
+            id: ObjectId::ROOT,
+            name: name.into(),
+            content: Content::File { bytes },
+            extents,
+        }
+    }
+
+    /// Whether it is one that no volume has.
+    pub fn is_placed(&self) -> bool {
+        self.id == ObjectId::ROOT
+    }
+
     /// All of its bytes.
     ///
     /// # Errors

@@ -7,11 +7,13 @@
 
 mod admin;
 mod bits;
+mod compute;
 mod copy;
 mod dataset;
 mod directive;
 mod erase;
 mod io;
+mod local;
 mod priority;
 mod program;
 mod row;
@@ -25,6 +27,9 @@ pub use admin::{
     GetFeatures, GetLogPage, Identify, LogPageId, SetFeatures,
 };
 pub use bits::{BitsCommand, Engine, FcRead, Home};
+pub use compute::{
+    ComputeCommand, ExecuteOverMemory, MemoryRange, MemoryRangeSets, RangeSetAction,
+};
 pub use copy::CopyRange;
 pub use dataset::DatasetRange;
 pub use directive::{
@@ -36,6 +41,7 @@ pub use io::{
     BlockCommand, BlockRange, CopyBlocks, DatasetManagement, IoCommand, PlacedWrite, ReadWrite,
     WriteZeroes,
 };
+pub use local::{MemoryCommand, MemoryCopy, MemoryTransfer, SourceFormat, SourceRange};
 pub use program::{ExecuteProgram, LoadProgram, ProgramActivation, WEB_ASSEMBLY};
 pub use row::{CommandSet, Field, Row, Usual, effect};
 pub use search::{
@@ -85,6 +91,17 @@ pub mod opcode {
     pub const LOAD_PROGRAM: u8 = 0x85;
     /// Admin: Program Activation Management (CP).
     pub const PROGRAM_ACTIVATION: u8 = 0x88;
+    /// Admin: Memory Range Set Management (CP).
+    pub const MEMORY_RANGE_SETS: u8 = 0x89;
+
+    /// I/O of a memory namespace: Memory Copy (SLM).
+    pub const MEMORY_COPY: u8 = 0x01;
+    /// I/O of a memory namespace: Memory Read (SLM).
+    pub const MEMORY_READ: u8 = 0x02;
+    /// I/O of a memory namespace: Memory Write (SLM).
+    pub const MEMORY_WRITE: u8 = 0x05;
+    /// I/O of a compute namespace: Execute Program (CP).
+    pub const EXECUTE_OVER_MEMORY: u8 = 0x01;
 
     /// I/O: Flush (Base 7.2).
     pub const FLUSH: u8 = 0x00;

@@ -11,17 +11,28 @@ pub enum CommandSet {
     Admin,
     /// Those of namespaces of the NVM command set, the vendor's from 80h on among them.
     Nvm,
+    /// Those of memory namespaces (SLM).
+    Memory,
+    /// Those of compute namespaces (CP).
+    Compute,
 }
 
 impl CommandSet {
     /// All there are.
-    pub const ALL: [CommandSet; 2] = [CommandSet::Admin, CommandSet::Nvm];
+    pub const ALL: [CommandSet; 4] = [
+        CommandSet::Admin,
+        CommandSet::Nvm,
+        CommandSet::Memory,
+        CommandSet::Compute,
+    ];
 
     /// The command set identifier that namespaces name it by (CSI); none for the admin queue's.
     pub const fn csi(self) -> Option<u8> {
         match self {
             CommandSet::Admin => None,
             CommandSet::Nvm => Some(0x00),
+            CommandSet::Memory => Some(0x03),
+            CommandSet::Compute => Some(0x04),
         }
     }
 }
@@ -44,7 +55,7 @@ pub mod effect {
 /// A field of an entry that a command understands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// The command dword it begins in, 10 to 15.
+    /// The command dword it begins in, 2 to 5 or 10 to 15.
     pub dword: u8,
     /// Its lowest bit there.
     pub low: u8,
@@ -98,22 +109,12 @@ impl Field {
     pub fn put(&self, entry: &mut SubmissionEntry, value: u64) {
         let mask = u128::from(u64::MAX >> (64 - self.bits)) << self.low;
         let value = u128::from(value) << self.low & mask;
-        let dwords = [
-            &mut entry.cdw10,
-            &mut entry.cdw11,
-            &mut entry.cdw12,
-            &mut entry.cdw13,
-            &mut entry.cdw14,
-            &mut entry.cdw15,
-        ];
-        let touched = dwords.into_iter().skip(usize::from(self.dword) - 10);
-        for (place, dword) in touched.take(3).enumerate() {
-            let (mask, value) = (
-                (mask >> (32 * place)) as u32,
-                (value >> (32 * place)) as u32,
-            );
-            dword.set(dword.get() & !mask | value);
+        let mut bytes = entry.to_bytes();
+        let touched = bytes.iter_mut().skip(4 * usize::from(self.dword));
+        for ((byte, mask), value) in touched.zip(mask.to_le_bytes()).zip(value.to_le_bytes()) {
+            *byte = *byte & !mask | value;
         }
+        *entry = SubmissionEntry::from_bytes(bytes);
     }
 }
 
@@ -226,5 +227,9 @@ mod tests {
         assert_eq!(entry.cdw12.get(), 0, "what was there is gone");
         field(15, 31, 1).put(&mut entry, 1);
         assert_eq!(entry.cdw15.get(), 1 << 31);
+        field(2, 16, 16).put(&mut entry, 0xABCD);
+        assert_eq!(entry.cdw2[0].get(), 0xABCD_0000);
+        field(4, 0, 32).put(&mut entry, 7);
+        assert_eq!(entry.metadata_pointer.get(), 7);
     }
 }

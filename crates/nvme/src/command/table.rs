@@ -4,7 +4,8 @@
 
 use super::row::{CommandSet, Decoded, Row};
 use super::{
-    AdminCommand, IoCommand, admin, bits, check_flags, io, opcode, program, search, stream,
+    AdminCommand, ComputeCommand, IoCommand, MemoryCommand, admin, bits, check_flags, compute, io,
+    local, opcode, program, search, stream,
 };
 use crate::entry::SubmissionEntry;
 use crate::status::Status;
@@ -18,9 +19,12 @@ pub fn commands() -> impl Iterator<Item = &'static Row> {
     let load = program::ADMIN_ROWS.iter().map(|command| &command.row);
     let run = program::IO_ROWS.iter().map(|command| &command.row);
     let stream = stream::ROWS.iter().map(|command| &command.row);
-    let standard = admin.chain(load).chain(nvm);
+    let sets = compute::ADMIN_ROWS.iter().map(|command| &command.row);
+    let memory = local::ROWS.iter().map(|command| &command.row);
+    let compute = compute::IO_ROWS.iter().map(|command| &command.row);
+    let standard = admin.chain(load).chain(sets).chain(nvm);
     let vendor = bits.chain(search).chain(run).chain(stream);
-    standard.chain(vendor)
+    standard.chain(vendor).chain(memory).chain(compute)
 }
 
 /// The row of a command, if there is such a one.
@@ -46,18 +50,24 @@ pub enum Command {
     Admin(AdminCommand),
     /// For a namespace of the NVM command set.
     Nvm(IoCommand),
+    /// For a memory namespace.
+    Memory(MemoryCommand),
+    /// For a compute namespace.
+    Compute(ComputeCommand),
 }
 
 impl Command {
     /// The command of `set` that `entry` asks for.
     ///
     /// # Errors
-    /// Those of [`AdminCommand::decode`] and [`IoCommand::decode`].
+    /// Those of [`AdminCommand::decode`], [`IoCommand::decode`], [`MemoryCommand::decode`] and [`ComputeCommand::decode`].
     #[inline]
     pub fn decode(set: CommandSet, entry: &SubmissionEntry) -> Result<Command, Status> {
         Ok(match set {
             CommandSet::Admin => Command::Admin(AdminCommand::decode(entry)?),
             CommandSet::Nvm => Command::Nvm(IoCommand::decode(entry)?),
+            CommandSet::Memory => Command::Memory(MemoryCommand::decode(entry)?),
+            CommandSet::Compute => Command::Compute(ComputeCommand::decode(entry)?),
         })
     }
 }
@@ -72,7 +82,8 @@ impl AdminCommand {
     pub fn decode(entry: &SubmissionEntry) -> Result<AdminCommand, Status> {
         let set = CommandSet::Admin;
         let decoded = decode_by(&admin::ROWS, set, entry)
-            .or_else(|| decode_by(&program::ADMIN_ROWS, set, entry));
+            .or_else(|| decode_by(&program::ADMIN_ROWS, set, entry))
+            .or_else(|| decode_by(&compute::ADMIN_ROWS, set, entry));
         let command = decoded.unwrap_or(Err(Status::INVALID_OPCODE))?;
         check_flags(entry)?;
         Ok(command)
@@ -108,6 +119,34 @@ impl IoCommand {
     }
 }
 
+impl MemoryCommand {
+    /// The command that `entry` asks for, of a memory namespace.
+    ///
+    /// # Errors
+    /// Invalid Command Opcode; Invalid Field for fused operations, lengths and places that are not whole dwords, and descriptor
+    /// formats that name no source; the statuses of [`crate::DataPointer::decode`].
+    pub fn decode(entry: &SubmissionEntry) -> Result<MemoryCommand, Status> {
+        let decoded = decode_by(&local::ROWS, CommandSet::Memory, entry);
+        let command = decoded.unwrap_or(Err(Status::INVALID_OPCODE))?;
+        check_flags(entry)?;
+        Ok(command)
+    }
+}
+
+impl ComputeCommand {
+    /// The command that `entry` asks for, of a compute namespace.
+    ///
+    /// # Errors
+    /// Invalid Command Opcode; Invalid Field for fused operations, and for a range set and ranges of the command's own at once;
+    /// the statuses of [`crate::DataPointer::decode`].
+    pub fn decode(entry: &SubmissionEntry) -> Result<ComputeCommand, Status> {
+        let decoded = decode_by(&compute::IO_ROWS, CommandSet::Compute, entry);
+        let command = decoded.unwrap_or(Err(Status::INVALID_OPCODE))?;
+        check_flags(entry)?;
+        Ok(command)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -125,9 +164,11 @@ mod tests {
         for row in commands() {
             let mut taken = BTreeSet::new();
             for field in row.fields {
-                let first = u32::from(field.dword - 10) * 32 + u32::from(field.low);
+                let first = u32::from(field.dword) * 32 + u32::from(field.low);
                 for bit in first..first + u32::from(field.bits) {
-                    let free = bit < 6 * 32 && taken.insert(bit);
+                    // Between them lies the data pointer.
+                    let is_there = matches!(bit / 32, 2..=5 | 10..=15);
+                    let free = is_there && taken.insert(bit);
                     assert!(free, "{}: {}", row.name, field.name);
                 }
             }

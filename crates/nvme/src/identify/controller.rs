@@ -59,8 +59,11 @@ const FORMAT_SUPPORTED: u16 = 1 << 1;
 /// LPA bits 1 and 2: the page of commands and effects; offsets and long lengths. Bit 5: the page of
 /// supported pages.
 const LOG_ATTRIBUTES: u8 = 1 << 1 | 1 << 2 | 1 << 5;
-/// Bit 0 of the copy descriptor formats: format 0.
+/// Bits of the copy descriptor formats: format 0, and format 4, bytes of memory.
 const COPY_FORMAT_0: u16 = 1;
+const COPY_FORMAT_4: u16 = 1 << 4;
+/// CRCAP: reachability is reported, and the groups of namespaces do not change.
+const REACHABILITY_TOLD: u8 = 0b11;
 
 /// The Identify Controller page. Fields this drive has no use for are reserved here and zero.
 #[derive(
@@ -105,7 +108,9 @@ pub struct IdentifyController {
     pub unit_guid: [u8; 16],
     /// CRDT1 to CRDT3: command retry delays, 100 milliseconds.
     pub retry_delays: [U16; 3],
-    reserved_134: [u8; 122],
+    /// CRCAP: bit 0 if reachability is reported, bit 1 if its groups do not change.
+    pub reachability: u8,
+    reserved_135: [u8; 121],
     /// OACS: optional admin commands.
     pub optional_admin_commands: U16,
     /// ACL: aborts that may be outstanding, less one.
@@ -180,7 +185,20 @@ pub struct IdentifyController {
     reserved_544: [u8; 224],
     /// SUBNQN: the subsystem's NVMe qualified name, UTF-8, zero-terminated.
     pub subsystem_name: [u8; 256],
-    reserved_1024: [u8; 1024],
+    reserved_1024: [u8; 768],
+    /// IOCCSZ: bytes of an I/O command capsule, units of 16; of fabrics, as the following ones.
+    pub io_command_capsule: U32,
+    /// IORCSZ: bytes of an I/O response capsule, units of 16.
+    pub io_response_capsule: U32,
+    /// ICDOFF: where data in a capsule begins, units of 16.
+    pub capsule_data_offset: U16,
+    /// FCATT: bit 0 for controllers that hosts choose.
+    pub fabrics_attributes: u8,
+    /// MSDBD: SGL data blocks of a capsule; 0 is any number.
+    pub capsule_data_blocks: u8,
+    /// OFCS: optional Fabrics commands; bit 0 for Disconnect.
+    pub optional_fabrics_commands: U16,
+    reserved_1806: [u8; 242],
     /// PSD0 to PSD31.
     pub power_state: [PowerState; 32],
     /// Vendor specific.
@@ -233,6 +251,7 @@ const _: () = {
     assert!(offset_of!(IdentifyController, optional_admin_commands) == 256);
     assert!(offset_of!(IdentifyController, submission_entry_size) == 512);
     assert!(offset_of!(IdentifyController, subsystem_name) == 768);
+    assert!(offset_of!(IdentifyController, io_command_capsule) == 1792);
     assert!(offset_of!(IdentifyController, power_state) == 2048);
 };
 
@@ -279,6 +298,8 @@ pub struct ControllerDescription {
     pub sanitize: u32,
     /// Maximum power, milliwatts.
     pub max_power_mw: u32,
+    /// There are memory and compute namespaces, which reach each other and those of blocks.
+    pub has_memory: bool,
 }
 
 impl IdentifyController {
@@ -301,6 +322,10 @@ impl IdentifyController {
             .set(description.critical_temperature);
         page.sanitize.set(description.sanitize);
         page.copy_formats.set(COPY_FORMAT_0);
+        if description.has_memory {
+            page.copy_formats.set(COPY_FORMAT_0 | COPY_FORMAT_4);
+            page.reachability = REACHABILITY_TOLD;
+        }
         page.controller_id.set(description.controller.get());
         page.version.set(VERSION_2_1);
         page.controller_type = controller_type::IO;
@@ -404,6 +429,7 @@ mod tests {
             critical_temperature: 353,
             sanitize: sanitize_capability::BLOCK_ERASE,
             max_power_mw: 8_500,
+            has_memory: false,
         })
         .as_bytes()
         .to_vec()

@@ -6,7 +6,7 @@ use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::identifier::{ControllerId, NamespaceId};
-use crate::identify::{IDENTIFY_BYTES, NVM_COMMAND_SET};
+use crate::identify::IDENTIFY_BYTES;
 
 /// Identifiers a namespace list holds.
 const NAMESPACES_IN_LIST: usize = 1024;
@@ -97,10 +97,11 @@ pub struct CommandSets {
 }
 
 impl CommandSets {
-    /// A controller of the NVM command set alone.
-    pub fn nvm_only() -> CommandSets {
+    /// A controller that has these command sets, all at once.
+    pub fn of(sets: &[u8]) -> CommandSets {
         let mut page = CommandSets::new_zeroed();
-        page.combinations[0].set(1 << NVM_COMMAND_SET);
+        let bits = sets.iter().fold(0, |bits, set| bits | 1u64 << set);
+        page.combinations[0].set(bits);
         page
     }
 }
@@ -166,6 +167,7 @@ pub fn namespace_descriptors(descriptors: &[NamespaceDescriptor]) -> [u8; IDENTI
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::identify::NVM_COMMAND_SET;
 
     fn namespaces(range: std::ops::RangeInclusive<u32>) -> impl Iterator<Item = NamespaceId> {
         range.map(NamespaceId::new)
@@ -189,8 +191,9 @@ mod tests {
     }
 
     #[test]
-    fn command_sets_name_nvm() {
-        let page = CommandSets::nvm_only();
+    fn command_sets_have_a_bit_each() {
+        assert_eq!(CommandSets::of(&[0, 3, 4]).as_bytes()[0], 0b1_1001);
+        let page = CommandSets::of(&[NVM_COMMAND_SET]);
         assert_eq!(
             page.as_bytes()[..16],
             [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]

@@ -2,6 +2,7 @@
 
 mod controller;
 mod lists;
+mod local;
 mod namespace;
 
 pub use controller::{
@@ -11,6 +12,7 @@ pub use controller::{
 pub use lists::{
     CommandSets, ControllerList, NamespaceDescriptor, NamespaceList, namespace_descriptors,
 };
+pub use local::{IdentifyComputeNamespace, IdentifyMemoryNamespace, IndependentNamespace};
 pub use namespace::{
     CopyLimits, IdentifyNamespace, LBA_FORMAT_BYTES, LbaFormat, NamespaceDescription, format_index,
 };
@@ -23,6 +25,10 @@ pub const IDENTIFY_BYTES: usize = 4096;
 
 /// The I/O command set identifier of the NVM command set (CSI).
 pub const NVM_COMMAND_SET: u8 = 0;
+/// That of memory namespaces.
+pub const MEMORY_COMMAND_SET: u8 = 3;
+/// That of compute namespaces.
+pub const COMPUTE_COMMAND_SET: u8 = 4;
 
 /// Which identify page is asked for (CNS; Base 5.1.13.1). Values this drive has no page for are
 /// refused when the command is decoded.
@@ -42,6 +48,8 @@ pub enum Cns {
     CommandSetController,
     /// 07h: I/O Command Set specific Active Namespace ID list.
     CommandSetActiveNamespaces,
+    /// 08h: I/O Command Set Independent Identify Namespace.
+    IndependentNamespace,
     /// 10h: Allocated Namespace ID list.
     AllocatedNamespaces,
     /// 11h: Identify Namespace of an allocated namespace.
@@ -56,7 +64,7 @@ pub enum Cns {
 
 impl Cns {
     /// Every page, with its code.
-    const ALL: [(Cns, u8); 12] = [
+    const ALL: [(Cns, u8); 13] = [
         (Cns::Namespace, 0x00),
         (Cns::Controller, 0x01),
         (Cns::ActiveNamespaces, 0x02),
@@ -64,6 +72,7 @@ impl Cns {
         (Cns::CommandSetNamespace, 0x05),
         (Cns::CommandSetController, 0x06),
         (Cns::CommandSetActiveNamespaces, 0x07),
+        (Cns::IndependentNamespace, 0x08),
         (Cns::AllocatedNamespaces, 0x10),
         (Cns::AllocatedNamespace, 0x11),
         (Cns::AttachedControllers, 0x12),

@@ -21,13 +21,14 @@ pub struct CommandEffects {
 }
 
 impl CommandEffects {
-    /// The page of a drive that supports all commands of the table.
-    pub fn of_table() -> CommandEffects {
+    /// The page of a drive that supports all commands of the table, with the I/O commands of `set`.
+    pub fn of_table(set: CommandSet) -> CommandEffects {
         let mut page = CommandEffects::new_zeroed();
         for row in commands() {
             let of_set = match row.set {
                 CommandSet::Admin => &mut page.admin,
-                CommandSet::Nvm => &mut page.io,
+                of if of == set => &mut page.io,
+                _ => continue,
             };
             of_set[usize::from(row.opcode)].set(effect::SUPPORTED | row.effects);
         }
@@ -67,10 +68,15 @@ mod tests {
 
     #[test]
     fn a_command_lies_at_its_opcode() {
-        let page = CommandEffects::of_table();
+        let page = CommandEffects::of_table(CommandSet::Nvm);
         assert_eq!(page.as_bytes()[0x80 * 4..0x80 * 4 + 4], [7, 0, 1, 0]);
         assert_eq!(page.as_bytes()[0x7F * 4..0x80 * 4], [0; 4]);
         assert_eq!(page.as_bytes()[1024 + 8..1024 + 12], [1, 0, 0, 0]);
+        let page = CommandEffects::of_table(CommandSet::Memory);
+        assert_eq!(
+            page.as_bytes()[1024..1036],
+            [0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0]
+        );
         let logs = SupportedLogs::new(&[LogPageId::HEALTH]);
         assert_eq!(logs.as_bytes()[..12], [0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0]);
     }

@@ -110,7 +110,8 @@ impl Ended {
         }
     }
 
-    fn from_code(code: u8, failure: i32) -> Option<Ended> {
+    /// What a number tells; of a run that failed, with its code.
+    pub const fn from_code(code: u8, failure: i32) -> Option<Ended> {
         Some(match code {
             0 => Ended::Committed,
             1 => Ended::Conflict,

@@ -103,6 +103,7 @@ pub(super) fn admin_command() -> impl Strategy<Value = AdminCommand> {
                     namespace,
                     specific,
                     specific_id,
+                    command_set: 0,
                     retain_event,
                     dwords: u64::from(last) + 1,
                     offset: offset & !3,

@@ -124,6 +124,7 @@ pub(super) fn io_command() -> impl Strategy<Value = IoCommand> {
                     data,
                 )| {
                     IoCommand::Copy(CopyBlocks {
+                        from_memory: false,
                         namespace,
                         destination: Lba::new(destination),
                         range_count,

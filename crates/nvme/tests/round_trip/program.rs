@@ -54,6 +54,7 @@ pub(super) fn stream() -> impl Strategy<Value = StreamCommand> {
             StreamCommand::Open(StreamOpen {
                 namespace,
                 program: of.0,
+                program_namespace: !of.0,
                 request_bytes,
                 piece_bytes: of.1,
                 elements: of.2,
@@ -127,6 +128,7 @@ pub(super) fn execute() -> impl Strategy<Value = ExecuteProgram> {
         |(namespace, program, request_bytes, result_bytes, data)| ExecuteProgram {
             namespace,
             program,
+            program_namespace: !program,
             request_bytes,
             result_bytes,
             data,

@@ -128,6 +128,27 @@ impl Simulation {
         }
     }
 
+    /// As [`Simulation::run_until`], but no more than `events` events: true if more may be due, and the clock then stands
+    /// at the last of them. With a limit of [`Time::MAX`] the clock is left at the last event either way.
+    pub fn advance_until(&self, limit: Time, events: u64) -> bool {
+        if self.sim.steps(limit, events, || false) {
+            return true;
+        }
+        if self.now() < limit && limit < Time::MAX {
+            self.sim.0.now.set(limit);
+        }
+        false
+    }
+
+    /// When the next event happens, if any is to: the present instant, if a task is ready.
+    pub fn next_at(&self) -> Option<Time> {
+        let kernel = self.sim.0.kernel.borrow();
+        match kernel.ready.is_empty() {
+            true => kernel.timers.next_at(),
+            false => Some(self.now()),
+        }
+    }
+
     /// Runs `future` as a task, and the simulation with it, until it finishes.
     ///
     /// # Errors

@@ -57,6 +57,7 @@ int isc_task(void);
 
 ISC_IMPORT(args_size) int32_t isc_import_args_size(void);
 ISC_IMPORT(get_args) int32_t isc_import_get_args(void *to, int32_t bytes, int32_t offset);
+ISC_IMPORT(parameter) int64_t isc_import_parameter(int32_t number);
 ISC_IMPORT(put_ret) int32_t isc_import_put_ret(const void *from, int32_t bytes);
 ISC_IMPORT(file_count) int32_t isc_import_file_count(void);
 ISC_IMPORT(file_size) int64_t isc_import_file_size(int32_t file);
@@ -92,6 +93,9 @@ static inline size_t isc_get_args(void *to, size_t bytes) {
 static inline size_t isc_get_args_at(void *to, size_t bytes, size_t offset) {
   return (size_t)isc_import_get_args(to, (int32_t)bytes, (int32_t)offset);
 }
+
+/* A number that the host gives with a run over memory, of which there are two, 0 and 1; 0 in other runs. */
+static inline uint64_t isc_parameter(int number) { return (uint64_t)isc_import_parameter(number); }
 
 /* Appends to the value that the host gets. 0, or -ISC_ENOSPC past the run's limit, with nothing appended. */
 static inline int isc_put_ret(const void *from, size_t bytes) { return isc_import_put_ret(from, (int32_t)bytes); }

@@ -23,9 +23,8 @@ use super::progress::Progress;
 use super::report::{Report, Reports};
 use super::warnings::warnings;
 use super::{RunOptions, Workload};
-use crate::drive::InsideDrive;
 use crate::host_end::Host;
-use crate::inventory::Wear;
+use crate::media_state::Wear;
 use crate::statistics::Statistics;
 use crate::{Drive, Error};
 
@@ -123,7 +122,7 @@ impl UnderWay {
         // The task has finished, so it has an outcome.
         task.take().unwrap_or(Ok(()))?;
         let host = drive.host()?;
-        let gauges = Gauges::of(drive.device()?);
+        let gauges = Gauges::of(drive.device_for("a workload")?);
         let (options, progress) = (self.options, self.progress.clone());
         let sim = host.sim().clone();
         let task = sim.spawn(measured(host, gauges, plans, options, progress));
@@ -161,7 +160,7 @@ impl UnderWay {
         };
         let mut reports = task.take().ok_or_else(not_done)??;
         let facts = std::mem::take(&mut reports.facts);
-        let wear = Wear::of(&drive.nand.borrow());
+        let wear = Wear::of(&drive.flash("a workload")?.borrow());
         let mut report = Report::new(reports, &before, drive, &wear)?;
         report.warnings = warnings(&facts, &report, Room::of(drive, &wear));
         Ok(report)

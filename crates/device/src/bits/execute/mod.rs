@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use nvme::{Expression, Status};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sim::Sim;
 use sim::resource::Semaphore;
 
@@ -53,7 +53,7 @@ pub use write::PlacedRows;
 type Pages<'a> = arrayvec::ArrayVec<Buffer<'a>, { media::nand::PLANES_PER_DIE_MAX }>;
 
 /// What bulk bitwise computing has done. A sense is one of one plane.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct BitsCounts {
     /// Rows, and parts of rows, written with placement handles.

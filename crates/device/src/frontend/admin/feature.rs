@@ -38,8 +38,13 @@ const OVER_TEMPERATURE: u32 = 0;
 const UNDER_TEMPERATURE: u32 = 1;
 
 impl Features {
-    /// Every feature with its default; that of the volatile write cache if there `has_volatile_cache`.
-    pub(in crate::frontend) fn new(config: &FrontendConfig, has_volatile_cache: bool) -> Features {
+    /// Every feature with its default; that of the volatile write cache if there `has_volatile_cache`, and that of command sets if
+    /// there are several.
+    pub(in crate::frontend) fn new(
+        config: &FrontendConfig,
+        has_volatile_cache: bool,
+        has_command_sets: bool,
+    ) -> Features {
         let feature = |id, selector, default, saveable, changeable| Feature {
             id,
             selector,
@@ -100,6 +105,8 @@ impl Features {
             ),
         ];
         features.extend(has_volatile_cache.then(cache));
+        let command_sets = || feature(FeatureId::COMMAND_SET_PROFILE, 0, 0, false, true);
+        features.extend(has_command_sets.then(command_sets));
         Features(features)
     }
 
@@ -230,6 +237,11 @@ impl Controller {
         let legal = match feature.id {
             // The only power state is 0.
             FeatureId::POWER_MANAGEMENT => value & 0x1F == 0,
+            // There is one combination of command sets.
+            FeatureId::COMMAND_SET_PROFILE if value & 0x1FF != 0 => {
+                return Err(Status::COMMAND_SET_COMBINATION_REJECTED);
+            }
+            FeatureId::COMMAND_SET_PROFILE => return Ok(0),
             // DULBE, an error for deallocated blocks, is not supported.
             FeatureId::ERROR_RECOVERY => value >> 16 & 1 == 0,
             FeatureId::NUMBER_OF_QUEUES => {

@@ -38,6 +38,16 @@ impl Controller {
         if format.secure_erase == SecureErase::Cryptographic {
             return Err(Status::INVALID_FIELD);
         }
+        if let Some(local) = self
+            .local
+            .as_ref()
+            .and_then(|local| local.named(format.namespace))
+        {
+            return self
+                .format_local(local, format)
+                .await
+                .map(|()| Answer::DONE);
+        }
         let index = usize::from(format.format);
         let block_bytes = LBA_FORMAT_BYTES.get(index).copied();
         let fits = |bytes: &u32| self.unit.bytes().is_multiple_of(*bytes);
@@ -66,6 +76,16 @@ impl Controller {
             namespace.format_left.set(0);
         }
         self.look_for_obstacles();
+        if formatted.is_ok() && format.namespace == BROADCAST_NAMESPACE {
+            // They have one format, whatever that of blocks is.
+            let only = FormatNvm {
+                format: 0,
+                ..*format
+            };
+            for namespace in self.local_namespaces() {
+                self.format_local(namespace, &only).await?;
+            }
+        }
         formatted.map(|()| Answer::DONE)
     }
 
@@ -111,7 +131,7 @@ impl Controller {
     ) -> Result<(), Status> {
         let pages = namespace.pages();
         let lock = self.ftl.lock(pages.clone()).await;
-        let origin = Origin::own(self.namespaces.tenant_of(namespace.id));
+        let origin = Origin::own(self.tenant_of_namespace(namespace.id));
         let all = pages.end - pages.start;
         let steps = STEPS.max(all.div_ceil(PAGES_AT_ONCE));
         let step = all.div_ceil(steps);

@@ -5,8 +5,8 @@ use std::rc::Rc;
 use nvme::collector::CollectorList;
 use nvme::command::{GetLogPage, LogPageId};
 use nvme::identify::NamespaceList;
-use nvme::log::{CommandEffects, ErrorEntry, FirmwareSlots, SupportedLogs};
-use nvme::{BROADCAST_NAMESPACE, NamespaceId, Status};
+use nvme::log::{CommandEffects, ErrorEntry, FirmwareSlots, ProgramDescriptor, SupportedLogs};
+use nvme::{BROADCAST_NAMESPACE, CommandSet, NamespaceId, Status};
 use zerocopy::IntoBytes;
 
 use super::health::ERROR_ENTRIES;
@@ -14,7 +14,8 @@ use crate::frontend::answer::Answer;
 use crate::frontend::{Controller, FIRMWARE_REVISION};
 use crate::tenants;
 
-const PAGES: [LogPageId; 9] = [
+/// Pages of a drive without memory and compute namespace.
+const PAGES: [LogPageId; 13] = [
     LogPageId::SUPPORTED,
     LogPageId::ERROR,
     LogPageId::HEALTH,
@@ -23,7 +24,18 @@ const PAGES: [LogPageId; 9] = [
     LogPageId::COMMANDS_SUPPORTED,
     LogPageId::SANITIZE_STATUS,
     LogPageId::PROGRAM_LIST,
+    LogPageId::PROGRAM_TYPES,
+    LogPageId::PROGRAM_DETAILS,
     LogPageId::COLLECTORS,
+    LogPageId::DRIVE,
+    LogPageId::HOLDING,
+];
+
+/// Further pages of one that has them.
+const LOCAL_PAGES: [LogPageId; 3] = [
+    LogPageId::REACHABILITY_GROUPS,
+    LogPageId::REACHABILITY_ASSOCIATIONS,
+    LogPageId::MEMORY_RANGE_SETS,
 ];
 
 impl Controller {
@@ -32,11 +44,7 @@ impl Controller {
         self: &Rc<Controller>,
         get: &GetLogPage,
     ) -> Result<Answer, Status> {
-        let page = self.log_page(get)?;
-        if get.offset > page.len() as u64 {
-            return Err(Status::INVALID_FIELD);
-        }
-        let rest = &page[get.offset as usize..];
+        let rest = self.log_from(get)?;
         let bytes = get.data_bytes().min(rest.len() as u64);
         let segments = self.port.locate(tenants::DRIVE, &get.data, bytes).await?;
         self.port.write(&segments, &rest[..bytes as usize])?;
@@ -52,9 +60,22 @@ impl Controller {
         })
     }
 
+    /// What a page has from an offset on: as much as is asked for, or more.
+    fn log_from(&self, get: &GetLogPage) -> Result<Vec<u8>, Status> {
+        if get.page == LogPageId::HOLDING {
+            // Of a large drive, as long as it is read: only the part.
+            return self.holding(get.namespace, get.offset, get.data_bytes());
+        }
+        let mut page = self.log_page(get)?;
+        if get.offset > page.len() as u64 {
+            return Err(Status::INVALID_FIELD);
+        }
+        Ok(page.split_off(get.offset as usize))
+    }
+
     fn log_page(&self, get: &GetLogPage) -> Result<Vec<u8>, Status> {
         let page = match get.page {
-            LogPageId::SUPPORTED => SupportedLogs::new(&PAGES).as_bytes().to_vec(),
+            LogPageId::SUPPORTED => self.supported_logs().as_bytes().to_vec(),
             LogPageId::ERROR => {
                 let mut entries = self.health.errors();
                 entries.resize(usize::from(ERROR_ENTRIES), ErrorEntry::NONE);
@@ -74,16 +95,52 @@ impl Controller {
                 let list = NamespaceList::new(changed.iter().copied(), NamespaceId::new(0));
                 list.as_bytes().to_vec()
             }
-            LogPageId::COMMANDS_SUPPORTED => CommandEffects::of_table().as_bytes().to_vec(),
+            LogPageId::COMMANDS_SUPPORTED => {
+                let set = self.command_set(get.command_set)?;
+                CommandEffects::of_table(set).as_bytes().to_vec()
+            }
             LogPageId::SANITIZE_STATUS => self.sanitize.log().as_bytes().to_vec(),
-            LogPageId::PROGRAM_LIST => self.program_log(get)?,
+            LogPageId::PROGRAM_LIST => {
+                let namespace = self.programs_of(get.namespace)?;
+                ProgramDescriptor::encode_list(&self.programs.descriptors(namespace))
+            }
+            LogPageId::PROGRAM_TYPES => self.program_types_log(get)?,
+            LogPageId::MEMORY_RANGE_SETS => self.range_sets_log(get)?,
+            LogPageId::REACHABILITY_GROUPS => self.groups_log(get)?,
+            LogPageId::REACHABILITY_ASSOCIATIONS => self.associations_log(get)?,
+            LogPageId::PROGRAM_DETAILS => self.program_log(get)?,
             LogPageId::COLLECTORS => {
                 let namespace = self.namespaces.get(get.namespace)?;
                 let records = self.collectors.list(namespace.id);
                 CollectorList { records }.encode()
             }
-            _ => return Err(Status::INVALID_LOG_PAGE),
+            LogPageId::DRIVE => self.drive_log(get.namespace)?.as_bytes().to_vec(),
+            told => {
+                let page = self.told.page(told, self.sim.now());
+                page.ok_or(Status::INVALID_LOG_PAGE)?
+            }
         };
         Ok(page)
+    }
+
+    fn supported_logs(&self) -> SupportedLogs {
+        let mut pages = PAGES.to_vec();
+        if self.local.is_some() {
+            pages.extend(LOCAL_PAGES);
+        }
+        pages.extend(self.told.pages());
+        SupportedLogs::new(&pages)
+    }
+
+    /// The I/O command set of an identifier.
+    ///
+    /// # Errors
+    /// Invalid Field for one that the drive does not have.
+    pub(super) fn command_set(&self, csi: u8) -> Result<CommandSet, Status> {
+        let found = CommandSet::ALL
+            .into_iter()
+            .find(|set| set.csi() == Some(csi));
+        let found = found.filter(|set| *set == CommandSet::Nvm || self.local.is_some());
+        found.ok_or(Status::INVALID_FIELD)
     }
 }

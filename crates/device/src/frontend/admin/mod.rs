@@ -7,9 +7,11 @@ mod feature;
 mod format;
 mod health;
 mod identify;
+mod local;
 mod log;
 mod program;
 mod sanitize;
+mod told;
 
 use std::rc::Rc;
 
@@ -23,6 +25,8 @@ pub(super) use feature::Features;
 pub(super) use health::Health;
 pub use health::HealthConfig;
 pub(super) use sanitize::Sanitizing;
+pub use told::Teller;
+pub(super) use told::Told;
 
 impl Controller {
     pub(in crate::frontend) async fn serve_admin(
@@ -53,6 +57,7 @@ impl Controller {
             AdminCommand::Sanitize(sanitize) => self.start_sanitize(sanitize).await,
             AdminCommand::LoadProgram(load) => self.load_program(load).await,
             AdminCommand::ProgramActivation(activation) => self.activate_program(activation).await,
+            AdminCommand::MemoryRangeSets(sets) => self.manage_range_sets(sets).await,
             AdminCommand::AsyncEventRequest => unreachable!("held back before it gets here"),
         };
         outcome.unwrap_or_else(Answer::from)

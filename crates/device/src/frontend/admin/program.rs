@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use media::core::Work;
 use media::link::Carries;
+use nvme::Status;
 use nvme::command::{GetLogPage, LoadProgram, ProgramActivation};
-use nvme::{NamespaceId, Status};
 
 use crate::frontend::Controller;
 use crate::frontend::answer::{self, Answer};
@@ -18,12 +18,11 @@ impl Controller {
         self: &Rc<Controller>,
         load: &LoadProgram,
     ) -> Result<Answer, Status> {
-        let namespace = self.namespace_with_programs(load.namespace)?;
         // What erases the namespace waits for those that came before it.
-        let _admitted = namespace.admit();
-        let origin = Origin::own(self.namespaces.tenant_of(namespace.id));
+        let _admitted = self.admit_to_programs(load.namespace)?;
+        let origin = Origin::own(self.tenant_of_namespace(load.namespace));
         let id = ProgramId {
-            namespace: namespace.id,
+            namespace: load.namespace,
             index: load.program,
         };
         if load.unload {
@@ -54,13 +53,12 @@ impl Controller {
         self: &Rc<Controller>,
         activation: &ProgramActivation,
     ) -> Result<Answer, Status> {
-        let namespace = self.namespace_with_programs(activation.namespace)?;
-        let origin = Origin::own(self.namespaces.tenant_of(namespace.id));
+        let _admitted = self.admit_to_programs(activation.namespace)?;
+        let origin = Origin::own(self.tenant_of_namespace(activation.namespace));
         let id = ProgramId {
-            namespace: namespace.id,
+            namespace: activation.namespace,
             index: activation.program,
         };
-        let _admitted = namespace.admit();
         self.charge(origin, Work::Plan).await;
         match activation.activate {
             true => self.programs.activate(id).map_err(status_of)?,
@@ -70,17 +68,18 @@ impl Controller {
     }
 
     /// The list of programs of a namespace, or, with an index plus one as its specific identifier, why that program's module
-    /// was refused.
+    /// was refused; with 1 as the specific field, why its last run over memory failed.
     pub(super) fn program_log(&self, get: &GetLogPage) -> Result<Vec<u8>, Status> {
-        let namespace = self.namespaces.get(get.namespace)?;
+        let namespace = self.programs_of(get.namespace)?;
         let Some(index) = get.specific_id.checked_sub(1) else {
-            return Ok(self.programs.list(namespace.id).encode());
+            return Ok(self.programs.list(namespace).encode());
         };
-        let id = ProgramId {
-            namespace: namespace.id,
-            index,
+        let id = ProgramId { namespace, index };
+        let words = match get.specific {
+            0 => self.programs.refusal(id),
+            _ => self.programs.failure(id),
         };
-        Ok(self.programs.refusal(id).unwrap_or_default().into_bytes())
+        Ok(words.unwrap_or_default().into_bytes())
     }
 
     /// Ends the runs of a namespace, or of all of them, waits for all else that was admitted to it, and removes its programs.
@@ -103,14 +102,6 @@ impl Controller {
             forgotten.map_err(|error| answer::status_of(error, false))?;
         }
         Ok(())
-    }
-
-    /// # Errors
-    /// Invalid Namespace or Format; the status of a namespace or drive that is being erased.
-    fn namespace_with_programs(&self, id: NamespaceId) -> Result<&Namespace, Status> {
-        let namespace = self.namespaces.get(id)?;
-        self.check_obstacles(namespace)?;
-        Ok(namespace)
     }
 }
 

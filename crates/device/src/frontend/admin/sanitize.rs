@@ -19,7 +19,7 @@ use crate::ftl::Purge;
 
 /// How often the firmware looks after blocks being erased, and how often in vain before it gives
 /// up: copies have found no space.
-const LOOK: Span = Span::from_us(200);
+pub(super) const LOOK: Span = Span::from_us(200);
 const LOOKS_WITHOUT_PROGRESS: u32 = 10_000;
 /// Bit of CDW10.
 const ALLOW_UNRESTRICTED_EXIT: u32 = 1 << 3;
@@ -152,6 +152,9 @@ impl Controller {
 
     async fn erase_everything(self: &Rc<Controller>) -> Result<(), Status> {
         self.end_programs(None).await?;
+        for namespace in self.local_namespaces() {
+            self.erase_local(namespace).await?;
+        }
         wrote(self.search.forget_namespace(None).await)?;
         self.cache.forget_everything().await;
         let is_at_rest = || {

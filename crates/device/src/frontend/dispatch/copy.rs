@@ -42,6 +42,9 @@ impl Controller {
         if copy.range_count > limits.ranges {
             return Err(Status::COMMAND_SIZE_LIMIT_EXCEEDED);
         }
+        if copy.from_memory {
+            return self.copy_from_memory(namespace, copy, origin).await;
+        }
         let sources = self.copy_sources(copy, origin).await?;
         let (sources, destination) = check_sources(namespace, copy.destination, &sources, limits)?;
         let mut copied = Vec::new();

@@ -3,9 +3,11 @@
 mod bits;
 mod collector;
 mod compare;
+mod compute;
 pub(super) mod copy;
 mod deallocate;
 mod direct;
+mod memory;
 mod piece;
 mod placed;
 mod program;
@@ -24,6 +26,7 @@ use crate::frontend::Controller;
 use crate::frontend::answer::Answer;
 use crate::frontend::namespace::Namespace;
 use crate::frontend::transport::FetchedCommand;
+pub(super) use compute::ranges_of;
 pub(super) use direct::{CachedReads, DirectReads};
 pub(super) use program::Executing;
 pub(super) use uncorrectable::Marks;
@@ -38,6 +41,14 @@ impl Controller {
     ) -> Option<Answer> {
         match &fetched.command {
             Ok(Command::Nvm(command)) => Some(self.serve_nvm(command, fetched).await),
+            Ok(Command::Memory(command)) => {
+                let served = Box::pin(self.serve_memory(command, fetched.origin)).await;
+                Some(served.unwrap_or_else(Answer::from))
+            }
+            Ok(Command::Compute(command)) => {
+                let served = Box::pin(self.serve_compute(command, fetched)).await;
+                Some(served.unwrap_or_else(Answer::from))
+            }
             Ok(Command::Admin(AdminCommand::AsyncEventRequest)) => {
                 self.hold_event_request(fetched).err().map(Answer::from)
             }
@@ -125,17 +136,24 @@ impl Controller {
 
     #[cold]
     pub(in crate::frontend) fn check_obstacles(&self, namespace: &Namespace) -> Result<(), Status> {
-        if self.sanitize.is_under_way() {
-            return Err(Status::SANITIZE_IN_PROGRESS);
-        }
-        if self.sanitize.has_failed() {
-            return Err(Status::SANITIZE_FAILED);
-        }
+        self.check_sanitized()?;
         if namespace.format_left.get() > 0 {
             return Err(Status::FORMAT_IN_PROGRESS);
         }
         if namespace.failed.get() {
             return Err(Status::NAMESPACE_NOT_READY);
+        }
+        Ok(())
+    }
+
+    /// # Errors
+    /// The status of a drive that is being erased, or whose erasure has failed.
+    pub(in crate::frontend) fn check_sanitized(&self) -> Result<(), Status> {
+        if self.sanitize.is_under_way() {
+            return Err(Status::SANITIZE_IN_PROGRESS);
+        }
+        if self.sanitize.has_failed() {
+            return Err(Status::SANITIZE_FAILED);
         }
         Ok(())
     }

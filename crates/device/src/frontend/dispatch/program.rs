@@ -1,4 +1,4 @@
-//! Execute Program: the request is fetched and held against what its namespace has, the run is lived through, and what became
+//! Execute Over Files: the request is fetched and held against what its namespace has, the run is lived through, and what became
 //! of it goes back into the same buffer.
 
 use std::cell::RefCell;
@@ -8,7 +8,7 @@ use media::core::Work;
 use media::link::Carries;
 use nvme::command::{ExecuteProgram, Returned};
 use nvme::task::{Outcome, Request};
-use nvme::{Lba, Status};
+use nvme::{Lba, NamespaceId, Status};
 
 use crate::frontend::Controller;
 use crate::frontend::answer::Answer;
@@ -38,10 +38,35 @@ impl Executing {
         }
     }
 
+    /// Lives through a run that an Abort can stop.
+    ///
+    /// # Errors
+    /// Those of `run`; Command Abort Requested if it was stopped.
+    pub(super) async fn run_until_aborted(
+        &self,
+        source: Source,
+        run: impl AsyncFnOnce(&Halt) -> Result<Outcome, Status>,
+    ) -> Result<Outcome, Status> {
+        let executing = self.begin(source);
+        let outcome = run(&executing.halt).await?;
+        match executing.halt.was_heeded() {
+            true => Err(Status::ABORT_REQUESTED),
+            false => Ok(outcome),
+        }
+    }
+
     fn of(&self, source: Source) -> Option<Rc<Halt>> {
         let runs = self.0.borrow();
         let found = runs.iter().find(|(of, _)| of.is(&source));
         found.map(|(_, halt)| halt.clone())
+    }
+}
+
+/// The namespace that has the program of a command, as the command names it.
+pub(super) fn owner_of(namespace: &Namespace, named: u16) -> NamespaceId {
+    match named {
+        0 => namespace.id,
+        named => NamespaceId::new(named.into()),
     }
 }
 
@@ -79,10 +104,16 @@ impl Controller {
         let segments = self.port.locate(origin, &execute.data, room).await?;
         self.port.check(&segments)?;
         let id = ProgramId {
-            namespace: namespace.id,
+            namespace: owner_of(namespace, execute.program_namespace),
             index: execute.program,
         };
-        let outcome = self.run_until_aborted(source, id, &asked, origin).await?;
+        // What erases the namespace of the program waits for it, too.
+        let _owner = self.admit_to_programs(id.namespace)?;
+        let place = (id, namespace.id);
+        let outcome = self.executing.run_until_aborted(source, async |halt| {
+            self.programs.run(place, &asked, halt, origin).await
+        });
+        let outcome = outcome.await?;
         let bytes = outcome.encode();
         self.port.write(&segments, &bytes)?;
         Ok(Answer {
@@ -91,26 +122,6 @@ impl Controller {
             data_bytes: bytes.len() as u64,
             ..Answer::DONE
         })
-    }
-
-    /// Lives through a run that an Abort can stop.
-    ///
-    /// # Errors
-    /// As [`crate::programs::Programs::run`]; Command Abort Requested if it was stopped.
-    async fn run_until_aborted(
-        &self,
-        source: Source,
-        id: ProgramId,
-        asked: &RunRequest,
-        origin: Origin,
-    ) -> Result<Outcome, Status> {
-        let executing = self.executing.begin(source);
-        let outcome = self.programs.run(id, asked, &executing.halt, origin);
-        let outcome = outcome.await?;
-        match executing.halt.was_heeded() {
-            true => Err(Status::ABORT_REQUESTED),
-            false => Ok(outcome),
-        }
     }
 
     /// Aborts the run of a command, if it is under way, and waits until it is over; whether it was aborted.

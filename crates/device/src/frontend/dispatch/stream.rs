@@ -6,6 +6,7 @@ use nvme::Status;
 use nvme::command::{StreamClose, StreamCommand, StreamOpen, StreamRead, StreamWrite};
 use nvme::task::{Outcome, Request};
 
+use super::program::owner_of;
 use crate::frontend::Controller;
 use crate::frontend::answer::Answer;
 use crate::frontend::namespace::Namespace;
@@ -62,10 +63,12 @@ impl Controller {
             is_ordered: !open.unordered,
         };
         let program = ProgramId {
-            namespace: namespace.id,
+            namespace: owner_of(namespace, open.program_namespace),
             index: open.program,
         };
-        let number = self.streams.open(program, asked, origin)?;
+        let _owner = self.admit_to_programs(program.namespace)?;
+        let place = (program, namespace.id);
+        let number = self.streams.open(place, asked, origin)?;
         if let Some(port) = open.collector {
             let stream = StreamId {
                 namespace: namespace.id,

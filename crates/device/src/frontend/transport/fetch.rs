@@ -57,7 +57,7 @@ impl Controller {
                         let tenant = self.tenant_of(queue, &fetched.entry);
                         fetched.origin = Origin::new(tenant, priority_of(priority)).traced(trace);
                         fetched.at = self.sim.now();
-                        fetched.decode();
+                        fetched.decode(self.set_of(queue, fetched.entry.namespace()));
                         fetched.origin = fetched.origin.ranked(self.rank_of(fetched));
                         self.activity.begin();
                         return true;
@@ -155,7 +155,7 @@ impl Controller {
         if queue.get() == 0 {
             return tenants::DRIVE;
         }
-        self.namespaces.tenant_of(entry.namespace())
+        self.tenant_of_namespace(entry.namespace())
     }
 
     /// Reads the entry at `address`, which the host leaves as it is until its queue's head has passed it (Base 3.3.1);

@@ -69,15 +69,9 @@ impl FetchedCommand {
         }
     }
 
-    /// Decodes the entry, whose queue is known. All namespaces are of the NVM command set; where one
-    /// is of another, that follows from the entry's namespace.
+    /// Decodes the entry as one of `set`.
     #[inline]
-    pub(super) fn decode(&mut self) {
-        let set = if self.queue.get() == 0 {
-            CommandSet::Admin
-        } else {
-            CommandSet::Nvm
-        };
+    pub(super) fn decode(&mut self, set: CommandSet) {
         self.command = Command::decode(set, &self.entry);
     }
 

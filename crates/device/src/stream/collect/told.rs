@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use nvme::NamespaceId;
 use nvme::collector::{CollectorRecord, CollectorState};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sim::Energy;
 
 use super::collection::Collection;
@@ -12,7 +12,7 @@ use super::extents::Extents;
 use super::{CollectorId, Collectors};
 
 /// What collectors have sent, and what became of it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CollectorCounts {
     /// Collections begun.

@@ -37,6 +37,8 @@ impl FeatureId {
     pub const KEEP_ALIVE_TIMER: FeatureId = FeatureId(0x0F);
     /// Host behavior support.
     pub const HOST_BEHAVIOR: FeatureId = FeatureId(0x16);
+    /// I/O command set profile.
+    pub const COMMAND_SET_PROFILE: FeatureId = FeatureId(0x19);
 }
 
 /// Which value of a feature is asked for (SEL; Base 5.1.11).

@@ -23,13 +23,35 @@ impl LogPageId {
     pub const CHANGED_NAMESPACES: LogPageId = LogPageId(0x04);
     /// Commands Supported and Effects.
     pub const COMMANDS_SUPPORTED: LogPageId = LogPageId(0x05);
+    /// Reachability Groups.
+    pub const REACHABILITY_GROUPS: LogPageId = LogPageId(0x1A);
+    /// Reachability Associations.
+    pub const REACHABILITY_ASSOCIATIONS: LogPageId = LogPageId(0x1B);
     /// Sanitize Status.
     pub const SANITIZE_STATUS: LogPageId = LogPageId(0x81);
-    /// Program List (CP), in the vendor's layout: [`crate::task::ProgramList`].
+    /// Program List (CP): [`crate::log::ProgramDescriptor`].
     pub const PROGRAM_LIST: LogPageId = LogPageId(0x82);
+    /// Downloadable Program Types List (CP): [`crate::log::ProgramType`].
+    pub const PROGRAM_TYPES: LogPageId = LogPageId(0x83);
+    /// Memory Range Set List (CP): [`crate::log::RangeSetRecord`].
+    pub const MEMORY_RANGE_SETS: LogPageId = LogPageId(0x84);
+    /// All that is to be known of a namespace's programs (vendor specific): [`crate::task::ProgramList`].
+    pub const PROGRAM_DETAILS: LogPageId = LogPageId(0xC6);
     /// The collections of a namespace (vendor specific): [`crate::collector::CollectorList`].
     pub const COLLECTORS: LogPageId = LogPageId(0xC0);
+    /// How the drive is laid out, and its clock (vendor specific): [`crate::log::DriveLog`].
+    pub const DRIVE: LogPageId = LogPageId(0xC1);
+    /// Which logical pages of a namespace hold data (vendor specific): bit i mod 8 of byte i / 8 is that of its page i.
+    pub const HOLDING: LogPageId = LogPageId(0xC2);
+    /// The drive's configuration as TOML (vendor specific): [`crate::log::TextLog`].
+    pub const CONFIGURATION: LogPageId = LogPageId(0xC3);
+    /// What the drive has counted, as JSON (vendor specific): [`crate::log::TextLog`].
+    pub const STATISTICS: LogPageId = LogPageId(0xC4);
+    /// What the drive's media holds and how worn it is, as JSON (vendor specific): [`crate::log::TextLog`].
+    pub const MEDIA: LogPageId = LogPageId(0xC5);
 }
+
+const COMMAND_SET_SHIFT: u32 = 24;
 
 /// Get Log Page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +64,8 @@ pub struct GetLogPage {
     pub specific: u8,
     /// An identifier specific to the page (LSI).
     pub specific_id: u16,
+    /// The I/O command set that it is about, 0 for NVM (CSI).
+    pub command_set: u8,
     /// Leave the asynchronous event it answers outstanding (RAE).
     pub retain_event: bool,
     /// Dwords asked for, 1 to 2^32 (one more than NUMD says).
@@ -72,6 +96,7 @@ impl GetLogPage {
             namespace: entry.namespace(),
             specific: (select >> 8) as u8 & 0x7F,
             specific_id,
+            command_set: (entry.cdw14.get() >> COMMAND_SET_SHIFT) as u8,
             retain_event: select >> 15 != 0,
             dwords: u64::from(join_halves(dwords_low, dwords_high)) + 1,
             offset,
@@ -89,6 +114,8 @@ impl GetLogPage {
         entry.cdw11.set(join_halves(dwords_high, self.specific_id));
         entry.cdw12.set(self.offset as u32);
         entry.cdw13.set((self.offset >> 32) as u32);
+        let command_set = u32::from(self.command_set);
+        entry.cdw14.set(command_set << COMMAND_SET_SHIFT);
         self.data.encode_into(&mut entry);
         entry
     }

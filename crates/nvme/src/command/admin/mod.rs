@@ -6,8 +6,8 @@ mod queue;
 
 use crate::command::row::{CommandSet, Decoded, Field, Row, Usual, effect};
 use crate::command::{
-    DirectiveReceive, DirectiveSend, FormatNvm, LoadProgram, ProgramActivation, Sanitize, halves,
-    join_halves, opcode,
+    DirectiveReceive, DirectiveSend, FormatNvm, LoadProgram, MemoryRangeSets, ProgramActivation,
+    Sanitize, halves, join_halves, opcode,
 };
 use crate::data_pointer::DataPointer;
 use crate::entry::SubmissionEntry;
@@ -54,6 +54,8 @@ pub enum AdminCommand {
     LoadProgram(LoadProgram),
     /// Activates a program, or no longer (CP).
     ProgramActivation(ProgramActivation),
+    /// Makes a memory range set, or removes one (CP).
+    MemoryRangeSets(MemoryRangeSets),
 }
 
 /// Identify.
@@ -131,6 +133,9 @@ impl AdminCommand {
             AdminCommand::ProgramActivation(activation) => {
                 activation.encode(entry(opcode::PROGRAM_ACTIVATION, activation.namespace))
             }
+            AdminCommand::MemoryRangeSets(sets) => {
+                sets.encode(entry(opcode::MEMORY_RANGE_SETS, sets.namespace))
+            }
         }
     }
 }
@@ -197,7 +202,8 @@ const VALUE: Field = Field::new(
     Usual::OneOf(&[0, 1, 7, 350, 0x0001_0001]),
 );
 /// Log pages, some that do not exist.
-const LOG_PAGES: Usual = Usual::OneOf(&[0, 1, 2, 3, 4, 5, 0x81, 0x42]);
+const LOG_PAGES: Usual =
+    Usual::OneOf(&[0, 1, 2, 3, 4, 5, 0x1A, 0x1B, 0x81, 0x82, 0x83, 0x84, 0x42]);
 
 /// The commands of the admin queue.
 pub(super) const ROWS: [Decoded<AdminCommand>; 14] = [
@@ -269,6 +275,14 @@ pub(super) const ROWS: [Decoded<AdminCommand>; 14] = [
                 "offsets by index, unsupported",
                 Usual::OneOf(&[0]),
             ),
+            Field::new(
+                14,
+                24,
+                8,
+                "CSI",
+                "the command set",
+                Usual::OneOf(&[0, 1, 3, 4]),
+            ),
         ])
         .decoded_by(|entry| Ok(AdminCommand::GetLogPage(GetLogPage::decode(entry)?))),
     admin(
@@ -306,7 +320,14 @@ pub(super) const ROWS: [Decoded<AdminCommand>; 14] = [
                 "specific to the page",
                 Usual::OneOf(&[0]),
             ),
-            Field::new(11, 24, 8, "CSI", "the command set", Usual::OneOf(&[0, 1])),
+            Field::new(
+                11,
+                24,
+                8,
+                "CSI",
+                "the command set",
+                Usual::OneOf(&[0, 1, 3, 4]),
+            ),
         ])
         .decoded_by(|entry| Ok(AdminCommand::Identify(Identify::decode(entry)?))),
     admin(opcode::ABORT, "Abort", "Base 5.1.1")

@@ -21,6 +21,8 @@ const LIMITED_RETRY_BIT: u32 = 31;
 const DEALLOCATE_ZEROES_BIT: u32 = 25;
 /// DESFMT of a Copy.
 const DESCRIPTOR_FORMAT_MASK: u32 = 0xF << 8;
+/// Descriptor format 4: bytes of memory namespaces.
+const MEMORY_FORMAT: u32 = 4 << 8;
 const DIRECTIVE_TYPE_MASK: u32 = 0xF << 20;
 const DIRECTIVE_TYPE_SHIFT: u32 = 20;
 const DIRECTIVE_SPECIFIC_SHIFT: u32 = 16;
@@ -80,6 +82,8 @@ pub struct CopyBlocks {
     pub destination: Lba,
     /// How many source ranges the data holds, 1 to 256 (one more than NR says).
     pub range_count: u16,
+    /// The ranges are bytes of a memory namespace ([`super::SourceRange`], descriptor format 4), not blocks of this one.
+    pub from_memory: bool,
     /// Durable before completion (FUA).
     pub force_unit_access: bool,
     /// The drive may give up sooner (LR).
@@ -207,10 +211,16 @@ impl CopyBlocks {
     /// Invalid Field for other descriptor formats and directives.
     fn decode(entry: &SubmissionEntry) -> Result<CopyBlocks, Status> {
         let cdw12 = entry.cdw12.get();
-        if cdw12 & (DESCRIPTOR_FORMAT_MASK | DIRECTIVE_TYPE_MASK) != 0 {
+        if cdw12 & DIRECTIVE_TYPE_MASK != 0 {
             return Err(Status::INVALID_FIELD);
         }
+        let from_memory = match cdw12 & DESCRIPTOR_FORMAT_MASK {
+            0 => false,
+            MEMORY_FORMAT => true,
+            _ => return Err(Status::INVALID_FIELD),
+        };
         Ok(CopyBlocks {
+            from_memory,
             namespace: entry.namespace(),
             destination: Lba::new(join_dwords(entry.cdw10.get(), entry.cdw11.get())),
             range_count: (cdw12 & 0xFF) as u16 + 1,
@@ -232,7 +242,8 @@ impl CopyBlocks {
         entry.cdw12.set(
             u32::from(self.range_count - 1)
                 | u32::from(self.force_unit_access) << FORCE_UNIT_ACCESS_BIT
-                | u32::from(self.limited_retry) << LIMITED_RETRY_BIT,
+                | u32::from(self.limited_retry) << LIMITED_RETRY_BIT
+                | if self.from_memory { MEMORY_FORMAT } else { 0 },
         );
         self.data.encode_into(&mut entry);
         entry
@@ -416,7 +427,14 @@ pub(super) const ROWS: [Decoded<IoCommand>; 9] = [
         .fields(&[
             Field::new(10, 0, 64, "SDLBA", "first block written", Usual::Block),
             Field::new(12, 0, 8, "NR", "source ranges, less one", Usual::Below(40)),
-            Field::new(12, 8, 4, "DESFMT", "format of ranges", Usual::OneOf(&[0])),
+            Field::new(
+                12,
+                8,
+                4,
+                "DESFMT",
+                "format of ranges: 0 blocks of this namespace, 4 bytes of a memory namespace",
+                Usual::OneOf(&[0, 0, 4]),
+            ),
             DIRECTIVE,
             FORCE,
             LIMITED,

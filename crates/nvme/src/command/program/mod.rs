@@ -1,11 +1,10 @@
-//! Programs that the drive runs: those of the Computational Programs command set ("CP") that load and activate them, and a vendor
-//! command of a namespace's own that runs one over logical blocks of it. Their fields are in [`ADMIN_ROWS`] and [`IO_ROWS`], and
+//! Programs that the drive runs: those commands of the Computational Programs command set ("CP") that load and activate them, and a
+//! vendor command of a namespace of blocks that runs one over files in it. Their fields are in [`ADMIN_ROWS`] and [`IO_ROWS`], and
 //! from there in `docs/reference/commands.md`.
 //!
-//! CP has programs belong to a compute namespace, and Execute Program (01h there) name ranges of memory namespaces. Here
-//! programs belong to the namespace whose blocks they work on, where 01h is Write: so what runs one is a vendor opcode, and what it
-//! runs on are the extents of files ([`crate::task::Request`]). Memory Range Set Management (89h) is left out, as there are no
-//! memory namespaces of which sets could be made.
+//! CP has programs belong to a compute namespace, and its Execute Program run them over ranges of memory ([`super::compute`]). What
+//! it cannot say is files in a transaction: that is the vendor command, whose request ([`crate::task::Request`]) names extents of
+//! the namespace that the command addresses; the program is one of a compute namespace, or of that namespace itself.
 
 mod execute;
 mod load;

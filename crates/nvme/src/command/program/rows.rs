@@ -77,17 +77,27 @@ pub(in crate::command) const ADMIN_ROWS: [Decoded<AdminCommand>; 2] = [
     }),
 ];
 
+const NAMESPACE: Field = Field::new(
+    10,
+    16,
+    16,
+    "PNS",
+    "the namespace that has the program; 0 is the command's own",
+    Usual::OneOf(&[0, 0, 1, 5]),
+);
+
 /// The I/O commands of the family.
 pub(in crate::command) const IO_ROWS: [Decoded<ExecuteProgram>; 1] = [Row::new(
     CommandSet::Nvm,
     opcode::EXECUTE_PROGRAM,
-    "Execute Program",
+    "Execute Over Files",
     "execute program",
-    "CP, Execute Program, over files",
+    "TxISC, Listing 1; as Execute Program (CP)",
 )
 .effects(effect::CHANGES_BLOCKS)
 .fields(&[
     INDEX,
+    NAMESPACE,
     Field::new(
         11,
         0,

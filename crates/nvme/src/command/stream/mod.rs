@@ -5,7 +5,7 @@
 mod collector;
 mod rows;
 
-use crate::command::{bit, halves, opcode};
+use crate::command::{bit, halves, join_halves, opcode};
 use crate::data_pointer::DataPointer;
 use crate::entry::SubmissionEntry;
 use crate::identifier::{CommandId, NamespaceId};
@@ -45,10 +45,12 @@ pub enum StreamCommand {
 /// Opens a stream of an activated program, which begins to run. DW0 of the completion is its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamOpen {
-    /// The namespace that has program and blocks.
+    /// The namespace that has the blocks.
     pub namespace: NamespaceId,
     /// The program's index (PIND).
     pub program: u16,
+    /// The namespace that has the program; 0 is the one that has the blocks.
+    pub program_namespace: u16,
     /// Bytes of the request.
     pub request_bytes: u32,
     /// Bytes of a piece; 0 is the drive's choice.
@@ -168,6 +170,7 @@ impl StreamOpen {
         let open = StreamOpen {
             namespace: entry.namespace(),
             program: halves(entry.cdw10.get()).0,
+            program_namespace: halves(entry.cdw10.get()).1,
             request_bytes: entry.cdw11.get(),
             piece_bytes: entry.cdw12.get(),
             elements: halves(entry.cdw13.get()).0,
@@ -184,7 +187,9 @@ impl StreamOpen {
     }
 
     fn encode(&self, mut entry: SubmissionEntry) -> SubmissionEntry {
-        entry.cdw10.set(self.program.into());
+        entry
+            .cdw10
+            .set(join_halves(self.program, self.program_namespace));
         entry.cdw11.set(self.request_bytes);
         entry.cdw12.set(self.piece_bytes);
         let unordered = u32::from(self.unordered) << UNORDERED_BIT;

@@ -41,6 +41,14 @@ pub(in crate::command) const ROWS: [Decoded<StreamCommand>; 7] = [
             Usual::Below(4),
         ),
         Field::new(
+            10,
+            16,
+            16,
+            "PNS",
+            "the namespace that has the program; 0 is the command's own",
+            Usual::OneOf(&[0, 0, 1, 5]),
+        ),
+        Field::new(
             11,
             0,
             32,

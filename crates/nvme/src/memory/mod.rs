@@ -1,7 +1,10 @@
 //! The memory of the host that a drive reaches by direct memory access.
 
+mod lent;
+
 use thiserror::Error;
 
+use self::lent::{LENT_BASE, Lent};
 use crate::status::Status;
 
 /// Bytes of a host memory page (CC.MPS = 0; Base 3.1.4.5). PRP entries are pages of this size.
@@ -111,6 +114,7 @@ pub struct HostMemory {
     /// Who keeps freed memory from being given out again, and what was freed meanwhile.
     holds: u32,
     held: Vec<u64>,
+    lent: Lent,
     reserved_bytes: u64,
     limit_bytes: u64,
 }
@@ -134,6 +138,7 @@ impl HostMemory {
             free: [const { Vec::new() }; ORDERS],
             holds: 0,
             held: Vec::new(),
+            lent: Lent::default(),
             reserved_bytes: 0,
             limit_bytes: limit_bytes.min(ADDRESS_SPACE_BYTES),
         }
@@ -192,6 +197,7 @@ impl HostMemory {
     pub fn let_go(&mut self) {
         self.holds = self.holds.saturating_sub(1);
         if self.holds == 0 {
+            self.lent.let_go();
             for address in std::mem::take(&mut self.held) {
                 let freed = self.free(address);
                 debug_assert!(freed.is_ok(), "it was live when it was freed: {freed:?}");
@@ -199,11 +205,41 @@ impl HostMemory {
         }
     }
 
+    /// Makes `bytes`, no more than 4 GiB, part of the memory until [`HostMemory::take_back`], without a copy; gives their address.
+    /// They count toward no limit.
+    pub fn lend(&mut self, bytes: Box<[u8]>) -> u64 {
+        self.lent.lend(bytes)
+    }
+
+    /// Gives back the buffer that was lent at `address`, when every command that may reach it has completed.
+    ///
+    /// # Errors
+    /// [`MemoryError::NotAllocated`] if none was.
+    pub fn take_back(&mut self, address: u64) -> Result<Box<[u8]>, MemoryError> {
+        match address >= LENT_BASE {
+            true => self.lent.take_back(address),
+            false => Err(MemoryError::NotAllocated { address }),
+        }
+    }
+
+    /// Drops the buffer that was lent at `address`, of a command that nobody waits for any more: as soon as nothing that is freed
+    /// is held.
+    pub fn give_up(&mut self, address: u64) {
+        if self.holds > 0 {
+            return self.lent.hold(address);
+        }
+        let given_up = self.take_back(address);
+        debug_assert!(given_up.is_ok(), "it was lent: {given_up:?}");
+    }
+
     /// The `length` bytes at `address`.
     ///
     /// # Errors
     /// [`MemoryError::OutOfRange`].
     pub fn slice(&self, address: u64, length: u64) -> Result<&[u8], MemoryError> {
+        if address >= LENT_BASE {
+            return self.lent.slice(address, length);
+        }
         let (index, start, end) = self.locate(address, length)?;
         Ok(&self.regions[index].bytes[start..end])
     }
@@ -213,6 +249,9 @@ impl HostMemory {
     /// # Errors
     /// [`MemoryError::OutOfRange`].
     pub fn slice_mut(&mut self, address: u64, length: u64) -> Result<&mut [u8], MemoryError> {
+        if address >= LENT_BASE {
+            return self.lent.slice_mut(address, length);
+        }
         let (index, start, end) = self.locate(address, length)?;
         Ok(&mut self.regions[index].bytes[start..end])
     }

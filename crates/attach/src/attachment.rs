@@ -1,0 +1,236 @@
+//! A drive that is served as a file, and mounted: everything from the image to the mount point, set up and undone.
+
+use std::path::{Path, PathBuf};
+
+use bitline::Drive;
+use bitline::inside::InsideHost;
+
+use crate::engine::{Engine, EngineError, Handle, Pace, Snapshot, TraceFile};
+use crate::fuse::{FuseError, FuseServer, Threads};
+use crate::mount::{FileSystem, MountError, Mounts};
+use crate::notes::Notes;
+use crate::tcp::{Server, ServerError, ServerOptions};
+use crate::unmount::Unmount;
+
+/// Why a drive is not attached, or not detached.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AttachError {
+    /// The drive.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// Its file.
+    #[error(transparent)]
+    Fuse(#[from] FuseError),
+    /// Where hosts connect to it.
+    #[error(transparent)]
+    Server(#[from] ServerError),
+    /// The file system on it.
+    #[error(transparent)]
+    Mount(#[from] MountError),
+}
+
+/// How a drive is attached.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Options {
+    /// How fast its time passes.
+    pub pace: Pace,
+    /// The file system that is mounted; none if only its file is there.
+    pub mount: Option<FileSystem>,
+    /// Where a trace is written at the end; everything until then is kept in memory.
+    pub trace: Option<PathBuf>,
+    /// The threads between the kernel and the drive.
+    pub threads: Threads,
+    /// Where hosts connect to it besides, which run tasks on files of the mount (`mounted`); nowhere if there is none.
+    pub server: Option<ServerOptions>,
+}
+
+impl Options {
+    /// Only the file, at this pace.
+    pub fn new(pace: Pace) -> Options {
+        Options {
+            pace,
+            mount: None,
+            trace: None,
+            threads: Threads::default(),
+            server: None,
+        }
+    }
+}
+
+/// What has become of an attachment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum State {
+    /// It is there.
+    Attached,
+    /// Somebody has unmounted it.
+    Unmounted,
+    /// The drive's thread has ended, which it does by itself only after a bug of Bitline.
+    Ended,
+}
+
+/// An attached drive. Dropping it detaches it, by force.
+pub struct Attachment {
+    engine: Option<Engine>,
+    handle: Handle,
+    server: Option<FuseServer>,
+    mounts: Mounts,
+    /// Where hosts connect to it besides.
+    target: Option<Server>,
+    /// The loop device.
+    device: Option<PathBuf>,
+    trace: Option<TraceFile>,
+    notes: Notes,
+}
+
+impl Attachment {
+    /// Undoes what servers that crashed have left, opens a drive, and attaches it to the folder `at`: its file is there, or the
+    /// file system on it, which is made if the drive is blank. What was done is undone if something fails.
+    ///
+    /// # Errors
+    /// [`AttachError`].
+    pub fn start(
+        open: impl FnOnce() -> Result<Drive, bitline::Error> + Send + 'static,
+        image: Option<&Path>,
+        at: &Path,
+        options: &Options,
+    ) -> Result<Attachment, AttachError> {
+        let notes = Notes::default();
+        for line in Mounts::undo_stale()? {
+            notes.note(line);
+        }
+        let mut mounts = Mounts::plan(image, at, options.mount.is_some())?;
+        let engine = match Engine::start(open, options.pace) {
+            Ok(engine) => engine,
+            Err(error) => {
+                mounts.forget()?;
+                return Err(error.into());
+            }
+        };
+        let mut attachment = Attachment {
+            handle: engine.handle(),
+            engine: Some(engine),
+            server: None,
+            mounts,
+            target: None,
+            device: None,
+            trace: None,
+            notes,
+        };
+        // Dropping it undoes what was done.
+        attachment.set_up(options)?;
+        Ok(attachment)
+    }
+
+    fn set_up(&mut self, options: &Options) -> Result<(), AttachError> {
+        let trace = options.trace.as_ref();
+        let trace = trace.map(|path| TraceFile::begin(&self.handle, path));
+        self.trace = trace.transpose()?;
+        let folder = self.mounts.folder();
+        let server = FuseServer::mount(&self.handle, folder, options.threads, &self.notes)?;
+        let file = server.file();
+        self.server = Some(server);
+        if let Some(file_system) = options.mount {
+            let page_bytes = self.handle.ask(|_, served| {
+                let block = served.host().block();
+                u64::from(block.preferred_write_blocks()) * u64::from(block.block_bytes())
+            })?;
+            let (device, is_new) = self.mounts.mount(&file, file_system, page_bytes)?;
+            let device_name = device.display();
+            self.notes.note(match is_new {
+                true => format!("the drive was blank: made {file_system} on {device_name}"),
+                false => format!("found {file_system} on {device_name}"),
+            });
+            self.device = Some(device);
+        }
+        if let Some(server) = &options.server {
+            self.target = Some(Server::start(self.handle.clone(), server)?);
+        }
+        Ok(())
+    }
+
+    /// Who hands jobs to the drive: other servers may share it.
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+
+    /// The drive's file.
+    pub fn file(&self) -> PathBuf {
+        self.mounts.folder().join(crate::fuse::DRIVE)
+    }
+
+    /// Bytes of the drive's file.
+    pub fn bytes(&self) -> u64 {
+        self.server.as_ref().map_or(0, FuseServer::bytes)
+    }
+
+    /// Where hosts connect to it besides, if there is such a place.
+    pub fn target(&self) -> Option<&Server> {
+        self.target.as_ref()
+    }
+
+    /// The loop device, if there is one.
+    pub fn device(&self) -> Option<&Path> {
+        self.device.as_deref()
+    }
+
+    /// What there is to tell besides the figures.
+    pub fn notes(&self) -> &Notes {
+        &self.notes
+    }
+
+    /// What the drive has done so far.
+    ///
+    /// # Errors
+    /// As [`Handle::snapshot`].
+    pub fn snapshot(&self) -> Result<Snapshot, AttachError> {
+        Ok(self.handle.snapshot()?)
+    }
+
+    /// What has become of it by now.
+    pub fn state(&self) -> State {
+        let is_served = self.server.as_ref().is_some_and(FuseServer::is_serving);
+        if !self.engine.as_ref().is_some_and(Engine::is_serving) {
+            State::Ended
+        } else if !is_served {
+            State::Unmounted
+        } else {
+            match &self.device {
+                Some(device) if !self.mounts.is_mounted(device) => State::Unmounted,
+                _ => State::Attached,
+            }
+        }
+    }
+
+    /// Undoes everything, in order: unmounts, lets the loop device go, makes the image durable and closes it. What is done stays
+    /// done if it fails, so that it can be called again.
+    ///
+    /// # Errors
+    /// Files that are open, unless by force; an image or a trace that cannot be written.
+    pub fn stop(&mut self, how: Unmount) -> Result<(), AttachError> {
+        self.mounts.undo(how)?;
+        self.device = None;
+        if let Some(server) = &mut self.server {
+            server.unmount(how)?;
+        }
+        self.server = None;
+        if let Some(target) = self.target.take() {
+            target.close();
+        }
+        let trace = self.trace.take();
+        let traced = trace.map_or(Ok(()), |trace| trace.write(&self.handle));
+        let closed = self.engine.take().map_or(Ok(()), Engine::close);
+        self.mounts.forget()?;
+        closed?;
+        Ok(traced?)
+    }
+}
+
+impl Drop for Attachment {
+    fn drop(&mut self) {
+        // Who wants to hear of it calls `stop`.
+        let _ = self.stop(Unmount::ByForce);
+    }
+}

@@ -1,0 +1,250 @@
+//! A drive as a file: a folder with `drive`, whose bytes are those of the drive's first namespace before its volume, and
+//! `about`, which says what the drive is. Any file system may be made in that file, by way of a loop device.
+
+mod attributes;
+mod budget;
+mod errors;
+mod file_system;
+mod requests;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use bitline::inside::InsideHost;
+use fuser::{BackgroundSession, Config, MountOption, SessionACL};
+use rustix::io::Errno;
+use serde::Serialize;
+
+use crate::engine::{EngineError, Handle};
+use crate::notes::Notes;
+use crate::unmount::{LETTING_GO, Unmount, unmount_at};
+use attributes::Attributes;
+pub use attributes::DRIVE;
+use budget::Budget;
+use file_system::DriveFolder;
+
+/// What the kernel's table calls the source of what is mounted.
+pub(crate) const NAME: &str = "bitline";
+/// Bytes that requests under way have together, at most.
+const UNDER_WAY_BYTES: u64 = 128 << 20;
+
+/// Why a drive is not served as a file, or not any more.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FuseError {
+    /// The folder cannot be mounted on.
+    #[error("{}: cannot mount the drive's file here: {source} (it needs /dev/fuse, an existing folder, and root or fusermount3)", path.display())]
+    Mount {
+        /// The folder.
+        path: PathBuf,
+        /// What the operating system says.
+        source: io::Error,
+    },
+    /// Files in it are open, or a program works in it.
+    #[error("{}: files there are open, or a program works there", path.display())]
+    Busy {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The folder cannot be unmounted.
+    #[error("{}: cannot unmount the drive's file: {source}", path.display())]
+    Unmount {
+        /// The folder.
+        path: PathBuf,
+        /// What the operating system says.
+        source: io::Error,
+    },
+    /// The drive itself.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// It has no room for a file.
+    #[error("the drive has no logical blocks for ordinary data")]
+    Empty,
+}
+
+/// How threads share the requests of the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Threads {
+    /// How many there are.
+    pub count: usize,
+    /// Whether each has a queue of its own.
+    pub have_own_queues: bool,
+}
+
+impl Default for Threads {
+    fn default() -> Threads {
+        Threads {
+            count: 1,
+            have_own_queues: false,
+        }
+    }
+}
+
+/// A drive that is served as a file. Dropping it unmounts, as well as it can.
+pub struct FuseServer {
+    session: Option<BackgroundSession>,
+    folder: PathBuf,
+    bytes: u64,
+}
+
+/// What `about` says.
+#[derive(Clone, Debug, Serialize)]
+struct About {
+    bytes: u64,
+    block_bytes: u32,
+    page_bytes: u64,
+    namespace_blocks: u64,
+    image: Option<PathBuf>,
+}
+
+impl FuseServer {
+    /// Mounts the drive's file on the folder `folder`.
+    ///
+    /// # Errors
+    /// [`FuseError`].
+    pub fn mount(
+        drive: &Handle,
+        folder: &Path,
+        threads: Threads,
+        notes: &Notes,
+    ) -> Result<FuseServer, FuseError> {
+        let about = drive.ask(|drive, served| -> Result<About, bitline::Error> {
+            let block = served.host().block();
+            let block_bytes = block.block_bytes();
+            Ok(About {
+                bytes: drive.data_blocks()? * u64::from(block_bytes),
+                block_bytes,
+                page_bytes: u64::from(block.unit_blocks()) * u64::from(block_bytes),
+                namespace_blocks: block.blocks(),
+                image: drive.image().map(Path::to_owned),
+            })
+        })?;
+        let about = about.map_err(EngineError::from)?;
+        if about.bytes == 0 {
+            return Err(FuseError::Empty);
+        }
+        let text = serde_json::to_string(&about).map_err(|error| FuseError::Mount {
+            path: folder.to_owned(),
+            source: error.into(),
+        })? + "\n";
+        let files = DriveFolder {
+            drive: drive.clone(),
+            attributes: Attributes {
+                drive_bytes: about.bytes,
+                about_bytes: text.len() as u64,
+                block_bytes: about.block_bytes,
+                since: SystemTime::now(),
+            },
+            about: text,
+            budget: Budget::of(UNDER_WAY_BYTES),
+            notes: notes.clone(),
+        };
+        let failed = |source| FuseError::Mount {
+            path: folder.to_owned(),
+            source,
+        };
+        let session = fuser::spawn_mount(files, folder, &options(threads)).map_err(failed)?;
+        Ok(FuseServer {
+            session: Some(session),
+            folder: folder.to_owned(),
+            bytes: about.bytes,
+        })
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The drive's file.
+    pub fn file(&self) -> PathBuf {
+        self.folder.join(attributes::DRIVE)
+    }
+
+    /// Bytes of the drive's file.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Whether it is served: not any more once somebody has unmounted it.
+    pub fn is_serving(&self) -> bool {
+        self.session
+            .as_ref()
+            .is_some_and(|session| !session.guard.is_finished())
+    }
+
+    /// Unmounts, after what is under way.
+    ///
+    /// # Errors
+    /// [`FuseError::Busy`] unless by force, [`FuseError::Unmount`]; it is then still served.
+    pub fn unmount(&mut self, how: Unmount) -> Result<(), FuseError> {
+        let Some(session) = self.session.take() else {
+            return Ok(());
+        };
+        let failed = |source| FuseError::Unmount {
+            path: self.folder.clone(),
+            source,
+        };
+        if !session.guard.is_finished()
+            && let Err(error) = self.unmount_folder(how)
+        {
+            self.session = Some(session);
+            return Err(match error {
+                Errno::BUSY => FuseError::Busy {
+                    path: self.folder.clone(),
+                },
+                error => failed(error.into()),
+            });
+        }
+        if how == Unmount::ByForce && !ends_soon(&session) {
+            // Somebody has its file open still and gets errors from now on. It must not unmount its folder again, where
+            // something else may be by then.
+            std::mem::forget(session);
+            return Ok(());
+        }
+        // What is left of it sees that nothing is mounted any more once its threads have seen that.
+        let BackgroundSession { guard, .. } = session;
+        let ended = guard.join();
+        let ended = ended.unwrap_or_else(|_| Err(io::Error::other("its thread has panicked")));
+        ended.map_err(failed)
+    }
+
+    fn unmount_folder(&self, how: Unmount) -> Result<(), Errno> {
+        match unmount_at(&self.folder, how, || ()) {
+            // Who is not root has fusermount3 do it, as the session does by itself.
+            Err(Errno::PERM) => Ok(()),
+            done => done,
+        }
+    }
+}
+
+/// Whether a session that was unmounted ends within a moment.
+fn ends_soon(session: &BackgroundSession) -> bool {
+    let began = Instant::now();
+    while !session.guard.is_finished() {
+        if began.elapsed() > LETTING_GO {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    true
+}
+
+fn options(threads: Threads) -> Config {
+    let mut options = Config::default();
+    options.mount_options = vec![
+        MountOption::FSName(NAME.into()),
+        MountOption::Subtype(NAME.into()),
+        MountOption::NoDev,
+        MountOption::NoSuid,
+        MountOption::NoExec,
+        MountOption::DefaultPermissions,
+    ];
+    options.acl = SessionACL::Owner;
+    options.n_threads = Some(threads.count);
+    options.clone_fd = threads.have_own_queues && threads.count > 1;
+    options
+}

@@ -1,0 +1,114 @@
+//! A drive that is served to hosts on a network: everything from the image to the socket.
+
+use std::path::PathBuf;
+
+use bitline::Drive;
+use serde::Serialize;
+
+use crate::engine::{Engine, EngineError, Handle, Pace, Snapshot, TraceFile};
+use crate::tcp::{Server, ServerError, ServerOptions, ServerSnapshot};
+
+/// Why a drive is not served.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServingError {
+    /// The drive.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// Where it is to be served.
+    #[error(transparent)]
+    Server(#[from] ServerError),
+}
+
+/// What a drive and its server have done so far.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct ServingSnapshot {
+    /// The drive.
+    #[serde(flatten)]
+    pub drive: Snapshot,
+    /// Its server.
+    pub server: ServerSnapshot,
+}
+
+/// A served drive. Dropping it ends it as [`Serving::stop`] does, and tells nobody of what fails.
+pub struct Serving {
+    engine: Option<Engine>,
+    handle: Handle,
+    server: Option<Server>,
+    trace: Option<TraceFile>,
+}
+
+impl Serving {
+    /// Opens a drive and serves it, with a trace if there is to be a file of one.
+    ///
+    /// # Errors
+    /// [`ServingError`].
+    pub fn start(
+        open: impl FnOnce() -> Result<Drive, bitline::Error> + Send + 'static,
+        pace: Pace,
+        options: &ServerOptions,
+        trace: Option<PathBuf>,
+    ) -> Result<Serving, ServingError> {
+        options.validate()?;
+        let engine = Engine::start(open, pace)?;
+        let handle = engine.handle();
+        let trace = trace.map(|path| TraceFile::begin(&handle, &path));
+        let trace = trace.transpose()?;
+        Ok(Serving {
+            server: Some(Server::start(handle.clone(), options)?),
+            engine: Some(engine),
+            handle,
+            trace,
+        })
+    }
+
+    /// Who hands jobs to the drive.
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+
+    /// Its server, until it is stopped.
+    pub fn server(&self) -> Option<&Server> {
+        self.server.as_ref()
+    }
+
+    /// Whether drive and server are still there.
+    pub fn is_serving(&self) -> bool {
+        self.engine.as_ref().is_some_and(Engine::is_serving)
+            && self.server.as_ref().is_some_and(Server::is_serving)
+    }
+
+    /// What both have done so far.
+    ///
+    /// # Errors
+    /// As [`Handle::snapshot`].
+    pub fn snapshot(&self) -> Result<ServingSnapshot, ServingError> {
+        let server = self.server.as_ref().map(Server::snapshot);
+        Ok(ServingSnapshot {
+            drive: self.handle.snapshot()?,
+            server: server.unwrap_or_default(),
+        })
+    }
+
+    /// Closes all connections, lets commands end that the drive has begun, writes the trace, makes the image durable and closes it.
+    ///
+    /// # Errors
+    /// A trace or an image that cannot be written.
+    pub fn stop(&mut self) -> Result<(), ServingError> {
+        if let Some(server) = self.server.take() {
+            server.close();
+        }
+        let trace = self.trace.take();
+        let traced = trace.map_or(Ok(()), |trace| trace.write(&self.handle));
+        self.engine.take().map_or(Ok(()), Engine::close)?;
+        Ok(traced?)
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        // Who wants to hear of it calls `stop`.
+        let _ = self.stop();
+    }
+}

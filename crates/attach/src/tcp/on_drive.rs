@@ -1,0 +1,296 @@
+//! On the drive's thread: commands that have come over connections go through the drive's queue pairs, like those of any host.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bitline::inside::{Durable, InsideHost, Queue};
+use host::{Memory, Transport};
+use nvme::command::{LogPageId, opcode};
+use nvme::{AsyncEvent, DataPointer, Status, SubmissionEntry};
+use sim::{Either, JoinHandle, resource::Signal, select};
+
+use super::mailbox::Mailbox;
+use super::message::{Done, DriveCommand, Order, Ticket, Told};
+use super::options::ServerError;
+use super::target::may_be_cancelled;
+use crate::engine::{Kind, Served};
+
+/// FUA, bit 30 of CDW12.
+const FORCE_UNIT_ACCESS: u32 = 1 << 30;
+/// Bytes of a log page that is read so that its events are told again.
+const LOG_BYTES: usize = 512;
+
+/// What a server keeps on the drive's thread.
+pub(super) struct OnDrive {
+    served: Served,
+    queues: Vec<Queue>,
+    durable: Durable,
+    mailbox: Arc<Mailbox>,
+    /// Commands that may be broken off.
+    running: RefCell<BTreeMap<Ticket, JoinHandle<()>>>,
+    is_stopped: Cell<bool>,
+    stop: Signal,
+}
+
+/// A buffer that lies in the drive's host memory.
+struct Lent {
+    memory: Memory,
+    address: Option<u64>,
+}
+
+/// A command that is told to be done whatever becomes of it.
+struct Promise {
+    mailbox: Arc<Mailbox>,
+    done: Option<Done>,
+}
+
+impl OnDrive {
+    /// A server begins, whose connections hear of commands by the mailbox.
+    pub(super) fn new(served: &Served, mailbox: &Arc<Mailbox>) -> Result<OnDrive, ServerError> {
+        let host = served.host();
+        let queue = |pair| host.queue(pair);
+        let queues: Result<Vec<Queue>, _> = (0..host.queue_pairs()).map(queue).collect();
+        Ok(OnDrive {
+            queues: queues.map_err(|error| ServerError::Drive(error.to_string()))?,
+            durable: served.durable().clone(),
+            served: served.clone(),
+            mailbox: mailbox.clone(),
+            running: RefCell::default(),
+            is_stopped: Cell::new(false),
+            stop: Signal::new(served.sim()),
+        })
+    }
+
+    /// Does what came.
+    pub(super) fn take(self: &std::rc::Rc<OnDrive>, orders: Vec<Order>) {
+        for order in orders {
+            match order {
+                Order::Command(command) => self.begin(command),
+                Order::Cancel(ticket) => {
+                    let running = self.running.borrow_mut().remove(&ticket);
+                    if let Some(running) = running {
+                        running.abort();
+                    }
+                }
+            }
+        }
+    }
+
+    /// No more events are told, and what could run for long is broken off.
+    pub(super) fn stop(&self) {
+        self.is_stopped.set(true);
+        self.stop.ring();
+        for (_, running) in std::mem::take(&mut *self.running.borrow_mut()) {
+            running.abort();
+        }
+    }
+
+    fn begin(self: &std::rc::Rc<OnDrive>, command: Box<DriveCommand>) {
+        let (own, ticket) = (self.clone(), command.ticket);
+        if !command.is_admin && may_be_cancelled(&command.entry) {
+            let running = self.served.sim().spawn(async move {
+                own.carry_out(command).await;
+                own.running.borrow_mut().remove(&ticket);
+            });
+            if !running.is_finished() {
+                self.running.borrow_mut().insert(ticket, running);
+            }
+            return;
+        }
+        self.served
+            .spawn(async move { own.carry_out(command).await });
+    }
+
+    async fn carry_out(&self, command: Box<DriveCommand>) {
+        let DriveCommand {
+            ticket,
+            is_admin,
+            pair,
+            mut entry,
+            transfers,
+            data,
+        } = *command;
+        let begun = self.served.begin(kind_of(is_admin, entry.opcode));
+        let counted = data.as_ref().map_or(0, |data| data.len() as u64);
+        let mut promise = Promise {
+            mailbox: self.mailbox.clone(),
+            done: Some(Done {
+                ticket,
+                status: Status::ABORT_REQUESTED,
+                results: [0, 0],
+                data: None,
+                counted,
+            }),
+        };
+        let queue = &self.queues[usize::from(pair) % self.queues.len()];
+        let mut lent = Lent::new(queue.memory(), data);
+        let length = transfers.to_controller.max(transfers.to_host);
+        let moved = match transfers.is_two_way() {
+            true => transfers.to_host,
+            false => length,
+        };
+        place(
+            &mut entry,
+            &lent,
+            &command_layout(&transfers, length),
+            is_admin,
+        );
+        let completion = match is_admin {
+            true => queue.admin(&entry).await,
+            false => queue.io(&entry).await,
+        };
+        let (mut status, results) = match completion {
+            Ok(completion) => (
+                completion.status(),
+                [completion.dw0.get(), completion.dw1.get()],
+            ),
+            Err(_) => (Status::INTERNAL_ERROR, [0, 0]),
+        };
+        if !is_admin && status.is_success() && self.has_to_be_durable(&entry) {
+            status = self.flush().await;
+        }
+        begun.end(moved.into(), status.is_success());
+        if let Some(done) = &mut promise.done {
+            (done.status, done.results) = (status, results);
+            done.data = lent.take_back();
+        }
+    }
+
+    /// Whether an acknowledgement of it says that data is durable, which an image is only after a flush.
+    fn has_to_be_durable(&self, entry: &SubmissionEntry) -> bool {
+        let writes_through = matches!(
+            entry.opcode,
+            opcode::WRITE | opcode::WRITE_ZEROES | opcode::COPY
+        ) && entry.cdw12.get() & FORCE_UNIT_ACCESS != 0;
+        self.durable.has_image() && (entry.opcode == opcode::FLUSH || writes_through)
+    }
+
+    async fn flush(&self) -> Status {
+        match self.durable.flush().await {
+            Ok(()) => Status::SUCCESS,
+            Err(_) => Status::WRITE_FAULT,
+        }
+    }
+
+    /// Tells the server what happens on the drive, until it is stopped.
+    pub(super) async fn tell_events(self: std::rc::Rc<OnDrive>) {
+        let admin = self.served.host().admin();
+        while !self.is_stopped.get() {
+            let event = match select(admin.next_event(), self.stop.heard()).await {
+                Either::Left(Ok(event)) => event,
+                // There is nothing to be told by whoever asks for more than the drive holds.
+                Either::Left(Err(_)) | Either::Right(()) => return,
+            };
+            let changed = match event {
+                AsyncEvent::NAMESPACE_CHANGED => admin.changed_namespaces().await,
+                // Reading its page has the drive tell of the next one.
+                event => {
+                    let read = admin.log_page(event.log_page, 0, LOG_BYTES, false).await;
+                    read.map(|_| Vec::new())
+                }
+            };
+            // A page that cannot be read has its events told once.
+            let changed = changed.unwrap_or_default();
+            self.mailbox.post(Told::Event(event, changed));
+            if event.log_page == LogPageId(0) {
+                return;
+            }
+        }
+    }
+}
+
+/// Where data lies in a buffer: the data pointer's, and what the metadata pointer names.
+struct Layout {
+    data_at: u64,
+    data_bytes: u32,
+    pointed_at: Option<u64>,
+}
+
+fn command_layout(transfers: &nvme::fabrics::Transfers, length: u32) -> Layout {
+    let pointed = transfers.pointed;
+    match (pointed > 0, transfers.is_two_way()) {
+        // What the metadata pointer names comes first, and the result behind it.
+        (true, true) => Layout {
+            data_at: DriveCommand::result_offset(transfers) as u64,
+            data_bytes: transfers.to_host,
+            pointed_at: Some(0),
+        },
+        (true, false) => Layout {
+            data_at: 0,
+            data_bytes: transfers.to_controller - pointed,
+            pointed_at: Some(u64::from(transfers.to_controller - pointed)),
+        },
+        (false, _) => Layout {
+            data_at: 0,
+            data_bytes: length,
+            pointed_at: None,
+        },
+    }
+}
+
+/// Has an entry name the buffer, and no other memory: what the host put into its pointers means nothing here.
+fn place(entry: &mut SubmissionEntry, lent: &Lent, layout: &Layout, is_admin: bool) {
+    let address = lent.address.unwrap_or(0);
+    DataPointer::Sgl {
+        address: address + layout.data_at,
+        length: if lent.address.is_some() {
+            layout.data_bytes
+        } else {
+            0
+        },
+    }
+    .encode_into(entry);
+    // A Simple Lookup has its mask there.
+    if is_admin || entry.opcode != opcode::SIMPLE_LOOKUP {
+        let pointed = layout.pointed_at.map_or(0, |at| address + at);
+        entry.metadata_pointer.set(pointed);
+    }
+}
+
+fn kind_of(is_admin: bool, opcode: u8) -> Kind {
+    match (is_admin, opcode) {
+        (true, _) => Kind::Admin,
+        (false, opcode::READ) => Kind::Read,
+        (false, opcode::WRITE) => Kind::Write,
+        (false, opcode::FLUSH) => Kind::Flush,
+        (false, opcode::DATASET_MANAGEMENT) => Kind::Discard,
+        (false, opcode::WRITE_ZEROES) => Kind::WriteZeroes,
+        (false, opcode::EXECUTE_PROGRAM) => Kind::Task,
+        _ => Kind::Other,
+    }
+}
+
+impl Lent {
+    fn new(memory: &Memory, data: Option<Box<[u8]>>) -> Lent {
+        Lent {
+            address: data.map(|data| memory.borrow_mut().lend(data)),
+            memory: memory.clone(),
+        }
+    }
+
+    /// The buffer, which no command reaches any more.
+    fn take_back(&mut self) -> Option<Box<[u8]>> {
+        let address = self.address.take()?;
+        let taken = self.memory.borrow_mut().take_back(address);
+        debug_assert!(taken.is_ok(), "it was lent: {taken:?}");
+        taken.ok()
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        // Its command was broken off, and the drive may still write to it.
+        if let Some(address) = self.address {
+            self.memory.borrow_mut().give_up(address);
+        }
+    }
+}
+
+impl Drop for Promise {
+    fn drop(&mut self) {
+        if let Some(done) = self.done.take() {
+            self.mailbox.post(Told::Done(done));
+        }
+    }
+}

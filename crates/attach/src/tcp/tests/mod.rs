@@ -1,0 +1,5 @@
+//! The target without sockets and without a drive: random PDUs, most of them nearly right, in random portions.
+
+mod fuzz;
+mod hostile;
+mod made;

@@ -1,0 +1,171 @@
+//! Drives that Linux mounts, for Python: no call holds the interpreter while it waits.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ::attach::attachment::{AttachError, Attachment as Attached, Options, State};
+use ::attach::engine::{EngineError, Handle, Pace};
+use ::attach::mount::FileSystem;
+use ::attach::unmount::Unmount;
+use pyo3::prelude::*;
+
+use crate::config::Config;
+use crate::error::{internal, json, to_python, usage};
+use crate::listening::{listening_at, places};
+
+/// A drive that is served as a file, and mounted, until it is stopped.
+#[pyclass(frozen, module = "bitline._bitline")]
+pub(crate) struct Attachment {
+    attached: Mutex<Attached>,
+    /// Asks the drive whatever a call is at that has the attachment.
+    handle: Handle,
+}
+
+/// How often a call that waits looks.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
+#[pymethods]
+impl Attachment {
+    /// Attaches a drive to the folder `at`: of the configuration, in the image if one is given, which is made if it does not
+    /// exist; or without a configuration the one in an existing image.
+    #[new]
+    #[pyo3(signature = (at, config = None, image = None, *, pace = "none", mount = None, trace = None, listen = Vec::new(), socket = None))]
+    #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
+    fn new(
+        py: Python<'_>,
+        at: PathBuf,
+        config: Option<&Config>,
+        image: Option<PathBuf>,
+        pace: &str,
+        mount: Option<&str>,
+        trace: Option<PathBuf>,
+        listen: Vec<String>,
+        socket: Option<PathBuf>,
+    ) -> PyResult<Attachment> {
+        let pace: Pace = pace.parse().map_err(said)?;
+        let mut options = Options::new(pace);
+        options.mount = mount
+            .map(str::parse::<FileSystem>)
+            .transpose()
+            .map_err(said)?;
+        options.trace = trace;
+        let places = places(&listen, socket)?;
+        options.server = (!places.is_empty()).then(|| listening_at(places));
+        let path = image.clone();
+        let open = opening(config, image);
+        let image = path;
+        let start = || Attached::start(open, image.as_deref(), &at, &options);
+        let attached = py.detach(start).map_err(attach_error)?;
+        Ok(Attachment {
+            handle: attached.handle(),
+            attached: Mutex::new(attached),
+        })
+    }
+
+    /// What the drive has done so far, as JSON.
+    fn snapshot(&self, py: Python<'_>) -> PyResult<String> {
+        let snapshot = py.detach(|| self.handle.snapshot());
+        json(&snapshot.map_err(engine_error)?)
+    }
+
+    /// Waits until it is not attached any more, but no longer than so many seconds: "attached", "unmounted" or "ended".
+    fn wait(&self, py: Python<'_>, seconds: f64) -> PyResult<&'static str> {
+        let most = Duration::try_from_secs_f64(seconds);
+        let most = most.map_err(|error| usage(format!("wait {seconds} seconds: {error}")))?;
+        let began = Instant::now();
+        let wait = || loop {
+            let state = self.attached().state();
+            let left = most.saturating_sub(began.elapsed());
+            if state != State::Attached || left.is_zero() {
+                break state;
+            }
+            thread::sleep(left.min(LOOK_AGAIN));
+        };
+        match py.detach(wait) {
+            State::Attached => Ok("attached"),
+            State::Unmounted => Ok("unmounted"),
+            State::Ended => Ok("ended"),
+            other => Err(internal(format!("an attachment is {other:?}"))),
+        }
+    }
+
+    /// What there is to tell besides the figures, a line each, since the last time.
+    fn notes(&self, py: Python<'_>) -> Vec<String> {
+        py.detach(|| self.attached().notes().take())
+    }
+
+    /// The drive's file.
+    fn file(&self, py: Python<'_>) -> PathBuf {
+        py.detach(|| self.attached().file())
+    }
+
+    /// Bytes of the drive's file.
+    fn bytes(&self, py: Python<'_>) -> u64 {
+        py.detach(|| self.attached().bytes())
+    }
+
+    /// The addresses at which hosts connect to it besides, with the ports that it was given.
+    fn addresses(&self, py: Python<'_>) -> Vec<String> {
+        let all = py.detach(|| self.attached().target().map(|target| target.addresses()));
+        all.iter().flatten().map(ToString::to_string).collect()
+    }
+
+    /// The loop device beneath the file system, if there is one.
+    fn device(&self, py: Python<'_>) -> Option<PathBuf> {
+        py.detach(|| self.attached().device().map(PathBuf::from))
+    }
+
+    /// Unmounts and closes the drive; by force even if files are open there.
+    #[pyo3(signature = (force = false))]
+    fn stop(&self, py: Python<'_>, force: bool) -> PyResult<()> {
+        let how = match force {
+            true => Unmount::ByForce,
+            false => Unmount::InOrder,
+        };
+        py.detach(|| self.attached().stop(how))
+            .map_err(attach_error)
+    }
+}
+
+impl Attachment {
+    fn attached(&self) -> MutexGuard<'_, Attached> {
+        self.attached.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What opens a drive on its own thread: of the configuration, in the image if one is given; or the one in an existing image.
+pub(crate) fn opening(
+    config: Option<&Config>,
+    image: Option<PathBuf>,
+) -> impl FnOnce() -> Result<bitline::Drive, bitline::Error> + Send + use<> {
+    let config = config.map(|config| config.0.clone());
+    move || match (config, image) {
+        (None, Some(path)) => bitline::Drive::open_existing_image(&path),
+        (None, None) => bitline::Drive::open(bitline::Config::preset(bitline::DEFAULT_PRESET)?),
+        (Some(config), Some(path)) => bitline::Drive::open_image(config, &path),
+        (Some(config), None) => bitline::Drive::open(config),
+    }
+}
+
+/// An error in words of the attach crate.
+pub(crate) fn said(error: impl std::fmt::Display) -> PyErr {
+    usage(error.to_string())
+}
+
+/// The exception for an error of an attachment.
+fn attach_error(error: AttachError) -> PyErr {
+    match error {
+        AttachError::Engine(error) => engine_error(error),
+        error => usage(error.to_string()),
+    }
+}
+
+/// The exception for an error of a drive that is served.
+pub(crate) fn engine_error(error: EngineError) -> PyErr {
+    match error {
+        EngineError::Drive(error) => to_python(error),
+        error => internal(error.to_string()),
+    }
+}

@@ -1,0 +1,339 @@
+"""Drives that Linux mounts. Where nothing can be mounted, these tests say so and are skipped."""
+
+import io
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+import bitline
+from bitline.cli.endpoint import address
+from bitline.cli.live import facts, json_line, log_line, prometheus, table
+from bitline.errors import UsageError
+
+#: Roomy enough for the file systems, and quick to make them on.
+OPTIONS = [
+    text
+    for pair in ("nand.geometry.blocks_per_plane=16", "ftl.gc.threshold_blocks=3")
+    for text in ("--set", pair)
+]
+#: Seconds that a server has to begin or to end.
+PATIENCE = 60
+
+_LACKS = [
+    tool for tool in ("losetup", "mkfs.ext4", "mkfs.xfs", "blkid", "fstrim") if shutil.which(tool) is None
+]
+if not Path("/dev/fuse").exists():
+    _LACKS.append("/dev/fuse")
+if not Path("/dev/loop-control").exists():
+    _LACKS.append("/dev/loop-control")
+if os.geteuid() != 0:
+    _LACKS.append("root")
+
+mounting = pytest.mark.skipif(bool(_LACKS), reason=f"SKIPPED: nothing can be mounted without {_LACKS}")
+
+
+class Server:
+    """`bitline attach` in a process of its own."""
+
+    def __init__(self, at: Path, image: Path, *options: str) -> None:
+        at.mkdir(exist_ok=True)
+        self.at, self.image = at, image
+        command = [sys.executable, "-m", "bitline", "attach", str(at), str(image), *options]
+        if not image.exists():
+            command += OPTIONS
+        self._said = at.parent / f"said-{time.monotonic_ns()}.txt"
+        # Records of its own: another server would undo what is left of this one when it is killed.
+        runtime = at.parent / "runtime"
+        runtime.mkdir(exist_ok=True)
+        environment = {**os.environ, "XDG_RUNTIME_DIR": str(runtime)}
+        with self._said.open("wb") as said:
+            self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said, env=environment)
+
+    def ready(self) -> "Server":
+        """Wait until it serves."""
+        self.until(lambda: " ends it" in self.errors())
+        return self
+
+    def until(self, holds: Callable[[], bool]) -> None:
+        """Wait until something holds."""
+        deadline = time.monotonic() + PATIENCE
+        while not holds():
+            assert self._process.poll() is None, self.errors()
+            assert time.monotonic() < deadline, self.errors()
+            time.sleep(0.02)
+
+    def errors(self) -> str:
+        """What it said on the standard error so far."""
+        return self._said.read_text()
+
+    def end(self, number: int = signal.SIGINT) -> str:
+        """Send a signal and wait; what it printed."""
+        self._process.send_signal(number)
+        return self.ended()
+
+    def ended(self, code: int = 0) -> str:
+        """Wait until it has ended so; what it printed."""
+        printed, _ = self._process.communicate(timeout=PATIENCE)
+        assert self._process.returncode == code, self.errors()
+        return printed.decode()
+
+    def kill(self) -> None:
+        """As a crash of it."""
+        self._process.kill()
+        self._process.communicate()
+
+
+@contextmanager
+def attached(at: Path, image: Path, *options: str) -> Iterator[Server]:
+    """A server whose file or mount is there; ended with Ctrl-C."""
+    server = Server(at, image, *options)
+    server.ready()
+    try:
+        yield server
+    except BaseException:
+        server.kill()
+        raise
+    server.end()
+
+
+def left_behind(where: Path) -> list[str]:
+    """What is mounted, or on a loop device, below a folder or of a server that ran there."""
+    mounts = Path("/proc/self/mountinfo").read_text().splitlines()
+    return [line for line in mounts if str(where) in line]
+
+
+def run(*command: object) -> str:
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def check(image: Path, kind: str, tmp_path: Path) -> None:
+    """Has the file system's own checker look at it, without the journal being needed."""
+    with attached(tmp_path / "check", image):
+        device = run(
+            "losetup", "--direct-io=on", "--sector-size", 4096, "--find", "--show", tmp_path / "check/drive"
+        ).strip()
+        try:
+            if kind == "ext4":
+                run("e2fsck", "-fn", device)
+            else:
+                run("xfs_repair", "-n", device)
+        finally:
+            run("losetup", "--detach", device)
+            run("udevadm", "settle") if shutil.which("udevadm") else time.sleep(0.2)
+
+
+@mounting
+@pytest.mark.parametrize("kind", ["ext4", "xfs"])
+def test_a_tree_is_copied_and_found_again(kind: str, tmp_path: Path) -> None:
+    image, at = tmp_path / "drive.img", tmp_path / "at"
+    source = Path(bitline.__file__).parent
+    with attached(at, image, "--mount", kind) as server:
+        shutil.copytree(source, at / "tree", ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+        assert f"made {kind}" in server.errors()
+    assert not left_behind(tmp_path)
+    check(image, kind, tmp_path)
+    with attached(at, image, "--mount", kind) as server:
+        assert f"found {kind}" in server.errors()
+        run("diff", "-r", "-x", "*.so", "-x", "__pycache__", source, at / "tree")
+    assert not left_behind(tmp_path)
+
+
+@mounting
+def test_another_file_system_is_left_as_it_is(tmp_path: Path) -> None:
+    image, at = tmp_path / "drive.img", tmp_path / "at"
+    with attached(at, image, "--mount", "ext4"):
+        (at / "kept").write_text("kept")
+    server = Server(at, image, "--mount", "xfs")
+    server.ended(2)
+    assert "the drive holds ext4, not xfs: it is left as it is" in server.errors()
+    assert not left_behind(tmp_path)
+    with attached(at, image, "--mount", "ext4"):
+        assert (at / "kept").read_text() == "kept"
+
+
+@mounting
+def test_trimmed_blocks_are_the_drives_again(tmp_path: Path) -> None:
+    image, at = tmp_path / "drive.img", tmp_path / "at"
+    with attached(at, image, "--mount", "ext4", "--json") as server:
+        (at / "large").write_bytes(os.urandom(64 << 20))
+        os.sync()
+        (at / "large").unlink()
+        run("sync", "-f", at)
+        run("fstrim", at)
+        del server
+    with bitline.open(path=image, read_only=True) as drive:
+        inventory = drive.media.inventory()
+        assert inventory.mapped_pages * inventory.logical_page_bytes < 40 << 20
+
+
+@mounting
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_synced_survives_a_crash_of_the_server(seed: int, tmp_path: Path) -> None:
+    image, at = tmp_path / "drive.img", tmp_path / "at"
+    moment = random.Random(seed)
+    with attached(at, image, "--mount", "ext4"):
+        pass
+    synced: dict[str, bytes] = {}
+    server = Server(at, image, "--mount", "ext4").ready()
+    killed_at = time.monotonic() + 0.1 + moment.random()
+    number = 0
+    with suppress(OSError):
+        while time.monotonic() < killed_at:
+            data = moment.randbytes(moment.randrange(1, 100_000))
+            name = f"{number % 20}"
+            synced.pop(name, None)
+            with (at / name).open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.fsync(folder := os.open(at, os.O_RDONLY))
+            os.close(folder)
+            synced[name] = data
+            number += 1
+            if time.monotonic() >= killed_at:
+                break
+    (at / "unsynced").write_bytes(bytes(1000))
+    server.kill()
+    assert synced
+    with attached(at, image, "--mount", "ext4") as server:
+        assert "undone: what a server" in server.errors()
+        for name, data in synced.items():
+            assert (at / name).read_bytes() == data, name
+    check(image, "ext4", tmp_path)
+    assert not left_behind(tmp_path)
+
+
+@mounting
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_undoes_everything(number: int, tmp_path: Path) -> None:
+    image, at = tmp_path / "drive.img", tmp_path / "at"
+    server = Server(at, image, "--mount", "ext4").ready()
+    (at / "written").write_bytes(b"before the signal")
+    server.end(number)
+    assert not left_behind(tmp_path)
+    assert not [
+        line for line in run("losetup", "--list").splitlines() if "bitline" in line and "deleted" in line
+    ]
+    with attached(at, image, "--mount", "ext4"):
+        assert (at / "written").read_bytes() == b"before the signal"
+
+
+@mounting
+def test_unmounting_ends_it(tmp_path: Path) -> None:
+    image, at = tmp_path / "drive.img", tmp_path / "at"
+    server = Server(at, image, "--mount", "ext4").ready()
+    run("umount", at)
+    server.ended()
+    assert "it was unmounted" in server.errors()
+    server = Server(at, image).ready()
+    run("umount", at)
+    server.ended()
+    assert not left_behind(tmp_path)
+
+
+@mounting
+def test_who_works_there_is_waited_for_and_a_second_signal_does_not_wait(tmp_path: Path) -> None:
+    image, at = tmp_path / "drive.img", tmp_path / "at"
+    server = Server(at, image, "--mount", "ext4").ready()
+    with (at / "open").open("wb") as file:
+        file.write(b"x" * 10_000)
+        file.flush()
+        server._process.send_signal(signal.SIGINT)
+        server.until(lambda: "Ctrl-C again unmounts all the same" in server.errors())
+        server.end()
+        with suppress(OSError):
+            file.write(b"y")
+    assert not left_behind(tmp_path)
+    with attached(at, image, "--mount", "ext4"):
+        assert (at / "open").read_bytes() == b"x" * 10_000
+
+
+@mounting
+@pytest.mark.skipif(shutil.which("fio") is None, reason="SKIPPED: fio is not installed")
+def test_fio_finds_what_it_wrote(tmp_path: Path) -> None:
+    with attached(tmp_path / "at", tmp_path / "drive.img") as server:
+        run(
+            *("fio", "--name=verify", f"--filename={server.at}/drive", "--size=32M", "--rw=randwrite"),
+            *("--bsrange=512-128k", "--bs_unaligned", "--iodepth=16", "--ioengine=libaio", "--verify=crc32c"),
+            *("--verify_fatal=1", "--fallocate=none", "--allow_file_create=0"),
+        )
+
+
+@mounting
+def test_json_lines_metrics_and_a_trace(tmp_path: Path) -> None:
+    image, at, trace = tmp_path / "drive.img", tmp_path / "at", tmp_path / "trace.json"
+    options = ("--json", "--metrics", "127.0.0.1:0", "--trace", str(trace), "--pace", "1000x")
+    server = Server(at, image, *options).ready()
+    server.until(lambda: "/metrics" in server.errors())
+    with (at / "drive").open("r+b") as file:
+        file.write(bytes(8192))
+    found = re.search(r"http://\S+/metrics", server.errors())
+    assert found
+    with urllib.request.urlopen(found[0]) as answer:
+        figures = answer.read().decode()
+    assert 'bitline_requests_total{kind="write"} ' in figures
+    assert "bitline_drift_seconds" in figures
+    time.sleep(1.2)
+    lines = [json.loads(line) for line in server.end().splitlines()]
+    assert len(lines) >= 2
+    written = next(kind for kind in lines[-1]["kinds"] if kind["kind"] == "write")
+    assert written["bytes"] == 8192
+    assert lines[-1]["drift"]["max_us"] > 0
+    assert json.loads(trace.read_text())["traceEvents"]
+
+
+def _snapshot() -> dict[str, object]:
+    latency = {"mean_us": 5.0, "p50_us": 4.0, "p99_us": 9.5, "p999_us": 20.0, "max_us": 21.0}
+    kinds = [
+        {"kind": kind, "requests": count, "failed": 0, "bytes": 4096 * count, "latency": latency}
+        for kind, count in (("read", 100), ("write", 20), ("flush", 0))
+    ]
+    drift = {"mean_us": 1.0, "p50_us": 1.0, "p99_us": 2.0, "max_us": 3.0, "behind_us": 0.0}
+    drive = {"energy_pj": 5e9, "flash": {"page_reads": 30, "page_programs": 10}, "die_utilizations": [0.1]}
+    clocks = {"wall_s": 2.0, "simulated_s": 0.5, "in_flight": 1, "write_amplification": 1.25}
+    return {**clocks, "kinds": kinds, "drift": drift, "drive": drive}
+
+
+def test_figures_are_shown() -> None:
+    from rich.console import Console
+
+    snapshot = _snapshot()
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(table("a drive", snapshot, None))
+    shown = console.export_text()
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "read" in shown
+    assert "9.50 µs" in shown
+    assert "flush" not in shown
+    assert "write amplification 1.25x" in facts(snapshot)
+    assert "read 50/s" in log_line(snapshot, None)
+    assert "die_utilizations" not in json_line(snapshot)
+    assert 'bitline_latency_seconds{kind="read",quantile="0.99"} 9.5e-06' in prometheus(snapshot)
+
+
+@pytest.mark.parametrize(
+    "text", ["9100", "127.0.0.1", "127.0.0.1:x", "127.0.0.1:70000", "host:1", "0.0.0.0:1", "[::]:1"]
+)
+def test_figures_are_for_this_machine_alone(text: str) -> None:
+    with pytest.raises(UsageError):
+        address("--metrics", text, "read this", anywhere=False)
+
+
+def test_addresses_are_read() -> None:
+    assert address("--metrics", "127.0.0.1:9100", anywhere=False) == ("127.0.0.1", 9100)
+    assert address("--metrics", "[::1]:9100", anywhere=False) == ("::1", 9100)
+    assert address("--metrics", "0.0.0.0:9100", anywhere=True) == ("0.0.0.0", 9100)

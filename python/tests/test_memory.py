@@ -1,0 +1,71 @@
+"""Memory of a drive that its programs and the host share."""
+
+from collections.abc import Iterator
+
+import pytest
+from test_tasks import COUNT, ECHO, FAIL, SPACIOUS
+
+import bitline
+from bitline import Drive, NvmeError, UsageError
+
+
+@pytest.fixture
+def drive() -> Iterator[Drive]:
+    with bitline.open(set={**SPACIOUS, "local_memory.bytes": 1 << 20}) as drive:
+        yield drive
+
+
+def test_bytes_are_what_was_written_until_the_power_goes(drive: Drive) -> None:
+    memory = drive.memory
+    assert (len(memory), memory.size) == (1 << 20, 1 << 20)
+    assert memory.read(0, 8) == bytes(8)
+    memory.write(4, b"abcdefgh")
+    memory.copy(4, 12, 8)
+    assert memory.read(0, 20) == bytes(4) + b"abcdefgh" * 2
+    drive.power_cut()
+    drive.power_up()
+    assert drive.memory.read(0, 20) == bytes(20)
+
+
+def test_objects_and_blocks_are_copied_both_ways(drive: Drive) -> None:
+    data = bytes(range(256)) * 40
+    drive.volume["from"] = data
+    drive.volume["to"] = bytes(len(data))
+    assert drive.memory.copy_from_object("from", 4096) == len(data)
+    assert drive.memory.read(4096, len(data)) == data
+    assert drive.memory.copy_to_object(4096, "to") == len(data)
+    assert drive.volume["to"] == data
+    with pytest.raises(bitline.NotFoundError):
+        drive.memory.copy_from_object("neither", 0)
+
+
+def test_programs_see_ranges_as_files(drive: Drive) -> None:
+    memory = drive.memory
+    memory.write(8, b"abcd")
+    ranges = memory.create_ranges([(8, 16)])
+    assert memory.range_sets == {ranges: [(8, 16)]}
+    assert memory.run(COUNT, ranges) == int.from_bytes(b"bbcd", "little")
+    assert memory.run(COUNT, [(8, 16)]) == int.from_bytes(b"cbcd", "little")
+    assert memory.read(8, 4) == b"cbcd"
+    assert memory.run(drive.tasks.load(ECHO), [(0, 4)], b"12345") == int.from_bytes(b"12345", "little")
+    memory.delete_ranges(ranges)
+    assert memory.range_sets == {}
+    with pytest.raises(NvmeError):
+        memory.run(COUNT, ranges)
+
+
+def test_what_cannot_be_is_refused_with_why(drive: Drive) -> None:
+    memory = drive.memory
+    with pytest.raises(NvmeError, match="7"):
+        memory.run(FAIL, [(0, 16)])
+    for start, size in ((2, 4), (0, 6), (1 << 20, 4)):
+        with pytest.raises(UsageError):
+            memory.read(start, size)
+    with pytest.raises(UsageError):
+        memory.copy(0, 4, 8)
+    with pytest.raises(NvmeError):
+        memory.create_ranges([(0, 8), (4, 12)])
+    with bitline.open(set={**SPACIOUS, "local_memory.bytes": 0}) as without:
+        assert len(without.memory) == 0
+        with pytest.raises(bitline.BitlineError):
+            without.memory.read(0, 4)

@@ -1,0 +1,113 @@
+"""`bitline serve`, and hosts that connect to it."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from conftest import SMALL_OPTIONS
+
+import bitline
+from bitline.errors import BitlineError, UsageError
+
+
+@contextmanager
+def served(*options: str | Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A server of its own process, and its address."""
+    command = [sys.executable, "-m", "bitline", "serve", "--listen", "127.0.0.1:0", *map(str, options)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
+    ) as server:
+        assert server.stderr is not None
+        told = server.stderr.readline().strip()
+        try:
+            assert told.startswith("nvme+tcp://127.0.0.1:"), told + server.stderr.read()
+            yield server, told
+        finally:
+            if server.poll() is None:
+                server.kill()
+
+
+def end(server: subprocess.Popen[str]) -> str:
+    """Ctrl-C; what it has printed."""
+    server.send_signal(signal.SIGINT)
+    printed, said = server.communicate(timeout=60)
+    assert server.returncode == 0, said
+    return printed
+
+
+def test_a_drive_is_used_from_another_process_and_kept(tmp_path: Path) -> None:
+    image = tmp_path / "drive.img"
+    with served(image, *SMALL_OPTIONS) as (server, address):
+        with bitline.connect(address) as drive:
+            drive.write(3, b"x" * 4096)
+            drive.flush()
+            columns = drive.group("columns").write({"a": b"\x0f" * 512, "b": b"\x3c" * 512})
+            assert drive.read(3, 1) == b"x" * 4096
+            assert (columns["a"] & columns["b"]).count() == 512 * 2
+        # Another host finds what the first has left.
+        with bitline.connect(address) as drive:
+            assert drive.read(3, 1) == b"x" * 4096
+        end(server)
+    with bitline.open(path=image, create=False) as drive:
+        assert drive.read(3, 1) == b"x" * 4096
+
+
+def test_what_was_flushed_outlives_a_server_that_is_killed(tmp_path: Path) -> None:
+    image = tmp_path / "drive.img"
+    with served(image, *SMALL_OPTIONS) as (server, address):
+        drive = bitline.connect(address)
+        drive.write(0, b"kept" * 1024)
+        drive.flush()
+        server.kill()
+        server.wait()
+        with pytest.raises((BitlineError, ConnectionError)):
+            drive.read(0, 1)
+    with bitline.open(path=image, create=False) as drive:
+        assert drive.read(0, 1) == b"kept" * 1024
+
+
+def test_lines_and_a_trace_tell_what_hosts_do(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.json"
+    with served("--json", "--trace", trace, *SMALL_OPTIONS) as (server, address):
+        with bitline.connect(address) as drive:
+            drive.write(0, bytes(8192))
+            drive.read(0, 2)
+            time.sleep(1.5)
+        printed = end(server)
+    last = json.loads(printed.splitlines()[-1])
+    kinds = {kind["kind"]: kind for kind in last["kinds"]}
+    assert kinds["write"]["bytes"] >= 8192
+    assert kinds["read"]["latency"]["p50_us"] > 0
+    assert last["server"]["connects_refused"] == 0
+    assert json.loads(trace.read_text())["traceEvents"]
+
+
+def test_only_hosts_of_the_list_connect() -> None:
+    with (
+        served("--host", "nqn.2026-11.io.example:somebody", *SMALL_OPTIONS) as (_, address),
+        pytest.raises((BitlineError, ConnectionError), match=re.compile("host|not allowed", re.IGNORECASE)),
+    ):
+        bitline.connect(address)
+
+
+@pytest.mark.parametrize("place", ["0.0.0.0:4420", "nowhere", "127.0.0.1", "127.0.0.1:99999", "host:1"])
+def test_places_that_others_reach_or_that_are_none_are_refused(place: str) -> None:
+    from bitline.cli.endpoint import address
+
+    with pytest.raises(UsageError, match="--listen"):
+        address("--listen", place, "read and write the drive", anywhere=False)
+
+
+def test_a_server_is_no_place_for_a_drive_that_is_none(tmp_path: Path) -> None:
+    (tmp_path / "no.img").write_bytes(b"no image" * 100)
+    command = [sys.executable, "-m", "bitline", "serve", str(tmp_path / "no.img")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode != 0
+    assert "no.img" in done.stderr

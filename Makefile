@@ -24,7 +24,7 @@ SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 comma := ,
 say = @printf '\n=== %s\n' "$(1)"
 
-.PHONY: help demo c test soak fuzz mutants bench bench-attach instructions check docs build profile audit system check-rust check-python check-licences test-rust test-python
+.PHONY: help demo c test soak fuzz mutants bench bench-attach instructions check docs build profile audit system system-tests check-rust check-python check-licences test-rust test-python
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,7 +35,7 @@ demo: build ## Answer TPC-H query 6's predicate inside the NAND array, beside th
 test: check test-rust test-python ## Everything that continuous integration runs
 	$(call say,all checks and tests passed)
 
-soak: system ## Live 2,020 drives through 100,000 power cuts, damage a million images: more than the tests do
+soak: system-tests ## Live 2,020 drives through 100,000 power cuts, damage a million images: more than the tests do
 	BITLINE_DAMAGED=1000000 cargo test -p bitline-media --lib --locked -- --nocapture damaged_images
 	BITLINE_CASES=10000 cargo test -p bitline --test fastest --locked -- --nocapture
 	BITLINE_SEEDS=0..2020 cargo test -p bitline-tests --test simulation --locked -- --nocapture what_is_acknowledged_survives
@@ -50,8 +50,8 @@ mutants: system ## Change the firmware in 80 places, one at a time: which change
 bench: build ## Measure the speed of the simulator on this machine
 	$(BIN)/bitline bench
 
-bench-attach: system ## Measure a drive as a file of Linux beside a bare file over FUSE (needs root and fio)
-	cargo bench -p bitline-attach --bench fuse --locked
+bench-attach: system-tests ## Measure attached drives beside a bare file over FUSE and a bare copy over TCP (needs root)
+	cargo bench -p bitline-attach --bench fuse --bench tcp --locked
 
 instructions: system ## Count the instructions of a simulated read and write, which no noise changes (needs valgrind)
 	python3 scripts/instructions.py
@@ -81,6 +81,9 @@ audit: system ## Check the dependencies against published advisories (needs the 
 # Installs what the machine lacks; tens of milliseconds when it lacks nothing.
 system:
 	@scripts/bootstrap.sh
+
+system-tests:
+	@scripts/bootstrap.sh --tests
 
 .venv/.stamp-packages: python/requirements.txt | system
 	python3 -m venv .venv
@@ -117,10 +120,10 @@ check-licences: system
 	fi
 
 # With the bugs that one test plants compiled in, so that the firmware is compiled once.
-test-rust: system
+test-rust: system-tests
 	$(call say,Rust: tests)
 	cargo test --workspace --exclude bitline-python --locked --features bitline-tests/planted-bugs
 
-test-python: .venv/.stamp-extension
+test-python: .venv/.stamp-extension system-tests
 	$(call say,Python: tests)
 	$(BIN)/pytest --numprocesses auto --dist worksteal

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Installs what building Bitline needs and this machine lacks: a C linker, curl, Python with venv, Rust; and the
-# compiler of tasks that run inside drives (bitline cc), without which all else works.
+# Installs what building Bitline needs and this machine lacks: a C linker, curl, Python with venv, Rust; the compiler of tasks that
+# run inside drives (bitline cc) and what mounts a drive, without which all else works; with --tests, what tests hold Bitline against.
 # Changes nothing when all is there. Debian and Ubuntu; elsewhere it says what to install by hand.
 #
-# Usage: scripts/bootstrap.sh
+# Usage: scripts/bootstrap.sh [--tests]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -52,12 +52,24 @@ missing_task_packages() {
   compgen -G '/usr/lib/*/libleveldb.so.1d' >/dev/null || echo libleveldb1d
 }
 
-# What tests of drives that Linux mounts need besides /dev/fuse and root.
+# has PROGRAM: is it here, be it one of the administrator's?
+has() { PATH="$PATH:/usr/sbin:/sbin" command -v "$1" >/dev/null; }
+
+# What `bitline attach --mount` needs besides /dev/fuse and root.
 missing_mount_packages() {
-  command -v fusermount3 >/dev/null || echo fuse3
-  command -v mkfs.ext4 >/dev/null || [ -x /usr/sbin/mkfs.ext4 ] || echo e2fsprogs
-  command -v mkfs.xfs >/dev/null || [ -x /usr/sbin/mkfs.xfs ] || echo xfsprogs
-  command -v fio >/dev/null || echo fio
+  has fusermount3 || echo fuse3
+  has mkfs.ext4 || echo e2fsprogs
+  has mkfs.xfs || echo xfsprogs
+}
+
+# A load for drives that are attached; and Linux in a virtual machine, which connects to one (crates/attach/tests/guest).
+missing_host_packages() {
+  has fio || echo fio
+  has qemu-system-x86_64 || echo qemu-system-x86
+  has nvme || echo nvme-cli
+  has depmod || echo kmod
+  has cpio || echo cpio
+  busybox --list 2>/dev/null | grep -qx modprobe || echo busybox-static
 }
 
 # Without these packages, those of missing_NAME_packages, a system builds and tests everything but what they are for, whose tests
@@ -116,6 +128,7 @@ install_rust() {
 export PATH="${CARGO_HOME:-$HOME/.cargo}/bin:$PATH"
 install_packages
 install_optional task "tasks in C are compiled and tested with"
-install_optional mount "drives that Linux mounts are tested with"
+install_optional mount "drives are mounted with"
+[ "${1:-}" != --tests ] || install_optional host "attached drives are tested with"
 check_python
 install_rust

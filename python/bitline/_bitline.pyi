@@ -885,6 +885,9 @@ def advise(
         bits: Length of vectors; a page in every plane if not given.
     """
 
+def control_socket(folder: str) -> Path:
+    """The socket at which this user reaches the drive that a folder is mounted from."""
+
 def connect(address: str, timeout: float, header_digest: bool = False, data_digest: bool = False) -> Drive:
     """Connect to a drive elsewhere, at `nvme+tcp://HOST[:PORT][/NQN]`."""
 

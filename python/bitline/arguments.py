@@ -53,7 +53,10 @@ def plain_bytes(data: object, who: str) -> bytes:
     if isinstance(data, bytes | bytearray | memoryview):
         return bytes(data)
     if not isinstance(data, np.ndarray | np.generic):
-        raise TypeError(f"{who} bytes, or an array of them, not {type(data).__name__}")
+        raise TypeError(
+            f"{who} bytes or a NumPy array, not a {type(data).__name__}: encode() a text, "
+            "make an array of a list with np.array(..., dtype)"
+        )
     if data.dtype.hasobject:
         raise UsageError(f"{who} bytes, and an array of {data.dtype} has none: its items are references")
     return data.tobytes()
@@ -79,14 +82,6 @@ def stored_bytes(data: "bytes | bytearray | memoryview | NDArray[Any]", block_by
         TypeError: It is neither bytes nor an array of NumPy.
         UsageError: An array of references.
     """
-    if isinstance(data, bytes | bytearray | memoryview):
-        return bytes(data)
-    if not isinstance(data, np.ndarray | np.generic):
-        raise TypeError(
-            f"a drive stores bytes or a NumPy array, not a {type(data).__name__}: encode() a text, "
-            "make an array of a list with np.array(..., dtype)"
-        )
-    array = np.asarray(data)
-    if array.dtype.hasobject:
-        raise UsageError(f"an array of {array.dtype} cannot be stored: its items are references")
-    return array.tobytes() + bytes(-array.nbytes % block_bytes)
+    packed = plain_bytes(data, "a drive stores")
+    is_array = isinstance(data, np.ndarray | np.generic)
+    return packed + bytes(-len(packed) % block_bytes) if is_array else packed

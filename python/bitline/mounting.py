@@ -1,20 +1,21 @@
 """Tasks, streams and collectors on files of a file system that is mounted from a drive.
 
 ```python
-mount = bitline.mounted("/mnt", drive)
-result = mount.run("sort.wasm", inputs=["records"], outputs={"sorted": 64 << 20})
-print(result.status, result.time)
+with bitline.mounted("/mnt") as mount:
+    result = mount.run("sort.wasm", inputs=["records"], outputs={"sorted": 64 << 20})
+    print(result.status, result.time)
 ```
 """
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from bitline import _bitline
 from bitline.arguments import NUMBER_MAX, PathLike, whole_number
 from bitline.collectors import Collector
+from bitline.opening import connect
 from bitline.placed import MountedFile
 from bitline.tasks import Mode, Program, TaskResult
 
@@ -23,16 +24,18 @@ if TYPE_CHECKING:
     from bitline.streams import Stream
 
 
-def mounted(folder: PathLike, drive: "Drive") -> "Mounted":
+def mounted(folder: PathLike, drive: "Drive | None" = None) -> "Mounted":
     """The file system of a folder, which lies on a drive.
 
     Args:
         folder: A folder of an ext4 or xfs file system that is mounted from the drive: from a loop device over
             its file, or from its namespace. Paths of files are given from there on.
-        drive: The drive. If it is served by another process, the connection to that.
+        drive: The drive: this process's, or a connection to one. If none is given, the one that `bitline attach`
+            has mounted there, by its control socket.
 
     Raises:
         UsageError: A file system that does not tell where its files lie, or that is on another drive.
+        ConnectionError: The process that serves the drive does not answer.
         OSError: What the operating system refuses, such as reading the block device.
     """
     return Mounted(folder, drive)
@@ -41,13 +44,30 @@ def mounted(folder: PathLike, drive: "Drive") -> "Mounted":
 class Mounted:
     """A file system that is mounted from a drive. See `bitline.mounted`."""
 
-    def __init__(self, folder: PathLike, drive: "Drive") -> None:
-        self._native = _bitline.Mounted(os.fspath(folder), drive.block_bytes)
-        self._native.check(drive.read(*self._native.head()))
-        self._drive = drive
+    def __init__(self, folder: PathLike, drive: "Drive | None" = None) -> None:
         self.folder = os.fspath(folder)
         """The folder that it was opened by."""
+        self._own = drive is None
+        self.drive = drive or connect(f"nvme+unix://{_bitline.control_socket(self.folder)}")
+        """The drive."""
+        try:
+            self._native = _bitline.Mounted(self.folder, self.drive.block_bytes)
+            self._native.check(self.drive.read(*self._native.head()))
+        except BaseException:
+            self.close()
+            raise
         self.kind, self.offset = self._native.place()
+
+    def close(self) -> None:
+        """End the connection to the drive, if this made it."""
+        if self._own:
+            self.drive.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def __repr__(self) -> str:
         return f"<Mounted {self.kind} at {self.folder!r}>"
@@ -123,7 +143,7 @@ class Mounted:
                 files[stack.enter_context(_registered(self.write(path, shared=shared)))] = "rw"
             for name, size in (outputs or {}).items():
                 files[stack.enter_context(_registered(self.create(name, size)))] = "rw"
-            result = self._drive.tasks.run(task, files, args, **options)
+            result = self.drive.tasks.run(task, files, args, **options)
             for file in files:
                 if isinstance(file, MountedFile):
                     file.settle(bool(result))
@@ -162,7 +182,7 @@ class Mounted:
             if to is not None:
                 target = self.create(to, size) if size else self.write(to)
                 stack.enter_context(_registered(target))
-            stream = stack.enter_context(self._drive.streams.open(source, task=task, to=target, **options))
+            stream = stack.enter_context(self.drive.streams.open(source, task=task, to=target, **options))
             yield stream
             if target is not None:
                 result = stream.result
@@ -194,7 +214,7 @@ class Mounted:
         """
         target = self.create(path, size) if size else self.write(path)
         with _registered(target):
-            collector = self._drive.collectors.attach(port, target, **options)
+            collector = self.drive.collectors.attach(port, target, **options)
             with collector:
                 yield collector
             target.settle()

@@ -101,7 +101,7 @@ def connect(
 
     Args:
         address: `nvme+tcp://HOST[:PORT][/NQN]`. Port 4420 if none is given; without a name (NQN) the target
-            is asked which drive it has, and it must have one.
+            is asked which drive it has, and it must have one. Or `nvme+unix://PATH`, a socket of this machine.
         timeout: Seconds that a step of connecting may take, and after which silence of the drive is an error.
         header_digest: Whether headers are protected by a CRC.
         data_digest: Whether data is.
@@ -120,12 +120,12 @@ def connect(
 def open_or_connect(place: PathLike, *, read_only: bool) -> Drive:
     """The drive at an address, or in an existing image.
 
-    An address that went through a `Path` has lost one of its slashes.
+    An address that went through a `Path` has one slash of two or three.
     """
     text = os.fspath(place)
-    for scheme in ("nvme+tcp://", "nvme+tcp:/"):
-        if isinstance(text, str) and text.startswith(scheme):
-            return connect("nvme+tcp://" + text.removeprefix(scheme))
+    for scheme in ("nvme+tcp://", "nvme+unix:///"):
+        if isinstance(text, str) and text.startswith(scheme.rstrip("/") + "/"):
+            return connect(scheme + text.removeprefix(scheme.rstrip("/")).lstrip("/"))
     return open(path=place, create=False, read_only=read_only)
 
 

@@ -9,7 +9,7 @@ use crate::engine::{Engine, EngineError, Handle, Pace, Snapshot, TraceFile};
 use crate::fuse::{FuseError, FuseServer, Threads};
 use crate::mount::{FileSystem, MountError, Mounts};
 use crate::notes::Notes;
-use crate::tcp::{Server, ServerError, ServerOptions};
+use crate::tcp::{Listen, Server, ServerError, ServerOptions};
 use crate::unmount::Unmount;
 
 /// Why a drive is not attached, or not detached.
@@ -42,18 +42,22 @@ pub struct Options {
     pub trace: Option<PathBuf>,
     /// The threads between the kernel and the drive.
     pub threads: Threads,
-    /// Where hosts connect to it besides, which run tasks on files of the mount (`mounted`); nowhere if there is none.
+    /// Whether processes of this user reach it at a control socket, to run tasks on files of the mount: `about` beside its file says
+    /// where that is, and `mounted` finds it.
+    pub has_control: bool,
+    /// Where hosts connect to it besides; nowhere if there is none.
     pub server: Option<ServerOptions>,
 }
 
 impl Options {
-    /// Only the file, at this pace.
+    /// The file and the control socket, at this pace.
     pub fn new(pace: Pace) -> Options {
         Options {
             pace,
             mount: None,
             trace: None,
             threads: Threads::default(),
+            has_control: true,
             server: None,
         }
     }
@@ -128,8 +132,12 @@ impl Attachment {
         let trace = options.trace.as_ref();
         let trace = trace.map(|path| TraceFile::begin(&self.handle, path));
         self.trace = trace.transpose()?;
-        let folder = self.mounts.folder();
-        let server = FuseServer::mount(&self.handle, folder, options.threads, &self.notes)?;
+        let control = self.mounts.control().filter(|_| options.has_control);
+        if let Some(server) = listening(options.server.as_ref(), control.as_deref()) {
+            self.target = Some(Server::start(self.handle.clone(), &server)?);
+        }
+        let place = (self.mounts.folder(), control);
+        let server = FuseServer::mount(&self.handle, place, options.threads, &self.notes)?;
         let file = server.file();
         self.server = Some(server);
         if let Some(file_system) = options.mount {
@@ -144,9 +152,6 @@ impl Attachment {
                 false => format!("found {file_system} on {device_name}"),
             });
             self.device = Some(device);
-        }
-        if let Some(server) = &options.server {
-            self.target = Some(Server::start(self.handle.clone(), server)?);
         }
         Ok(())
     }
@@ -166,7 +171,7 @@ impl Attachment {
         self.server.as_ref().map_or(0, FuseServer::bytes)
     }
 
-    /// Where hosts connect to it besides, if there is such a place.
+    /// Who serves it to hosts besides, if somebody does.
     pub fn target(&self) -> Option<&Server> {
         self.target.as_ref()
     }
@@ -226,6 +231,17 @@ impl Attachment {
         closed?;
         Ok(traced?)
     }
+}
+
+/// The options of a server that listens where it is asked to, and at the control socket; none if it is to listen nowhere.
+fn listening(asked: Option<&ServerOptions>, control: Option<&Path>) -> Option<ServerOptions> {
+    let control = control.map(|path| Listen::Unix(path.to_owned()));
+    let mut options = asked.cloned().unwrap_or(ServerOptions {
+        listen: Vec::new(),
+        ..ServerOptions::default()
+    });
+    options.listen.extend(control);
+    (!options.listen.is_empty()).then_some(options)
 }
 
 impl Drop for Attachment {

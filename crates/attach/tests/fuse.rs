@@ -51,12 +51,8 @@ impl Rig {
     /// Logical pages that hold data.
     fn mapped_pages(&self) -> u64 {
         let mapped = self.attachment.handle().ask(|drive, _| drive.inventory());
-        u64::from(
-            mapped
-                .expect("it is served")
-                .expect("it has power")
-                .mapped_pages,
-        )
+        let mapped = mapped.expect("it is served");
+        mapped.expect("it has power").mapped_pages
     }
 
     fn end(mut self) {

@@ -2,6 +2,7 @@
 
 use host::identify::identify_controller;
 use host::volume::Extent;
+use media::nand::{BlockCondition, BlockId};
 use nvme::command::LogPageId;
 use serde::Serialize;
 

@@ -1,6 +1,8 @@
 //! Files that lie where somebody else says: a file system on the drive, which has no objects of the volume.
 
+use host::tasks::file_of;
 use host::volume::{Extent, Object};
+use nvme::task;
 use sim::resource::Permit;
 
 use crate::error::Error;
@@ -48,6 +50,35 @@ pub(crate) fn first_block_of(identifier: u64) -> Option<u64> {
 }
 
 impl Host {
+    /// An object as the drive is told of it that is to work on it.
+    ///
+    /// # Errors
+    /// A placed file does not lie in whole logical pages, which is what the drive maps and what a run sees as it was when it began.
+    pub(crate) fn file_in_drive(
+        &self,
+        object: &Object,
+        is_writable: bool,
+    ) -> Result<task::File, Error> {
+        let per_page = self.learned.pages.blocks();
+        let parted = |extent: &&Extent| {
+            let whole = |blocks: u64| blocks.is_multiple_of(per_page);
+            !(whole(extent.first) && whole(extent.blocks))
+        };
+        let of_placed = object.extents.iter().filter(|_| object.is_placed());
+        match of_placed.clone().find(parted) {
+            None => Ok(file_of(object, is_writable)),
+            Some(Extent { first, blocks }) => {
+                let block_bytes = u64::from(self.block.block_bytes());
+                Err(Error::usage(format!(
+                    "{:?}: its {blocks} blocks from {first} on are parts of logical pages of {} bytes, and the drive works on whole \
+                     ones: have it map blocks of the file system (ftl.mapping_unit_bytes = 4096)",
+                    object.name,
+                    per_page * block_bytes,
+                )))
+            }
+        }
+    }
+
     /// That placed blocks may be written as far as the drive's volume is concerned. They may as long as the result is held.
     ///
     /// # Errors

@@ -62,7 +62,7 @@ mod _bitline {
     use super::memory::Memory;
 
     #[pymodule_export]
-    use super::mounted::{Mounted, MountedFile};
+    use super::mounted::{Mounted, MountedFile, control_socket};
 
     #[pymodule_export]
     use super::mqsim::{mqsim_requests, validate_mqsim};

@@ -1,8 +1,11 @@
 //! Files of a mounted file system, for Python: where they lie on the drive, as long as they are registered.
 
+use std::path::PathBuf;
 use std::sync::Mutex;
 
-use ::attach::mounted::{Mounted as System, MountedError, MountedFile as Registered, Sharing};
+use ::attach::mounted::{
+    self, Mounted as System, MountedError, MountedFile as Registered, Sharing,
+};
 use pyo3::prelude::*;
 
 use crate::error::{to_python, usage};
@@ -15,6 +18,12 @@ pub(crate) struct Mounted(System);
 /// A file of one that is registered, until it is settled.
 #[pyclass(frozen, module = "bitline._bitline")]
 pub(crate) struct MountedFile(Mutex<Option<Registered>>);
+
+/// The socket at which this user reaches the drive that a folder is mounted from.
+#[pyfunction]
+pub(crate) fn control_socket(py: Python<'_>, folder: &str) -> PyResult<PathBuf> {
+    told(py.detach(|| mounted::control_socket(folder)))
+}
 
 #[pymethods]
 impl Mounted {

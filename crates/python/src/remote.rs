@@ -9,7 +9,7 @@ use crate::drive::Drive;
 use crate::error::{to_python, usage, watch};
 use crate::keeper::keep;
 
-/// Connects to a drive elsewhere, at `nvme+tcp://HOST[:PORT][/NQN]`; its silence for longer than `timeout` seconds is an error.
+/// Connects to a drive elsewhere, at `nvme+tcp://HOST[:PORT][/NQN]` or `nvme+unix://PATH`; its silence for longer than `timeout` seconds is an error.
 #[pyfunction]
 #[pyo3(signature = (address, timeout, header_digest = false, data_digest = false))]
 pub(crate) fn connect(

@@ -42,7 +42,7 @@ pub enum EngineError {
         /// The file.
         path: PathBuf,
         /// What the operating system or the drive says.
-        source: bitline::Error,
+        source: Box<bitline::Error>,
     },
     /// The operating system gives no thread.
     #[error("no thread for the drive: {0}")]

@@ -39,7 +39,7 @@ impl TraceFile {
         })?;
         written.map_err(|source| EngineError::Trace {
             path: self.path,
-            source,
+            source: Box::new(source),
         })
     }
 }

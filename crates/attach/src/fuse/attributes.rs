@@ -8,7 +8,7 @@ use rustix::process::{getgid, getuid};
 /// The name of the drive's file.
 pub const DRIVE: &str = "drive";
 /// The name of the file that says what the drive is, as JSON.
-pub(super) const ABOUT: &str = "about";
+pub(crate) const ABOUT: &str = "about";
 
 pub(super) const ROOT_NODE: INodeNo = INodeNo(1);
 pub(super) const DRIVE_NODE: INodeNo = INodeNo(2);

@@ -20,6 +20,7 @@ use serde::Serialize;
 use crate::engine::{EngineError, Handle};
 use crate::notes::Notes;
 use crate::unmount::{LETTING_GO, Unmount, unmount_at};
+pub(crate) use attributes::ABOUT;
 use attributes::Attributes;
 pub use attributes::DRIVE;
 use budget::Budget;
@@ -98,20 +99,21 @@ struct About {
     page_bytes: u64,
     namespace_blocks: u64,
     image: Option<PathBuf>,
+    control: Option<PathBuf>,
 }
 
 impl FuseServer {
-    /// Mounts the drive's file on the folder `folder`.
+    /// Mounts the drive's file on a folder, with the socket at which the drive is controlled if it has one.
     ///
     /// # Errors
     /// [`FuseError`].
     pub fn mount(
         drive: &Handle,
-        folder: &Path,
+        (folder, control): (&Path, Option<PathBuf>),
         threads: Threads,
         notes: &Notes,
     ) -> Result<FuseServer, FuseError> {
-        let about = drive.ask(|drive, served| -> Result<About, bitline::Error> {
+        let about = drive.ask(move |drive, served| -> Result<About, bitline::Error> {
             let block = served.host().block();
             let block_bytes = block.block_bytes();
             Ok(About {
@@ -120,6 +122,7 @@ impl FuseServer {
                 page_bytes: u64::from(block.unit_blocks()) * u64::from(block_bytes),
                 namespace_blocks: block.blocks(),
                 image: drive.image().map(Path::to_owned),
+                control,
             })
         })?;
         let about = about.map_err(EngineError::from)?;

@@ -130,7 +130,8 @@ fn around(bytes: &Range<u64>, unit_bytes: u64) -> Range<u64> {
 
 /// The units all of whose bytes are among `bytes`; an empty range if there is none.
 fn inside(bytes: &Range<u64>, unit_bytes: u64) -> Range<u64> {
-    bytes.start.div_ceil(unit_bytes)..bytes.end / unit_bytes
+    let first = bytes.start.div_ceil(unit_bytes);
+    first..first.max(bytes.end / unit_bytes)
 }
 
 #[cfg(test)]
@@ -143,7 +144,7 @@ mod tests {
             (0..4096, 0..1, 0..1),
             (1..4096, 0..1, 1..1),
             (4095..8193, 0..3, 1..2),
-            (100..200, 0..1, 1..0),
+            (100..200, 0..1, 1..1),
         ] {
             assert_eq!(around(&bytes, 4096), of_all);
             assert_eq!(inside(&bytes, 4096), whole);

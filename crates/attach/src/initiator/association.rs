@@ -1,7 +1,6 @@
 //! An association with a controller: an admin queue and I/O queues, each a connection, and the commands on them (Base 2.2.2).
 
 use std::collections::{BTreeMap, VecDeque};
-use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -14,6 +13,7 @@ use nvme::{CompletionEntry, QueueId, Status, SubmissionEntry};
 use super::connection::{Connection, Event, Heard, Owner};
 use super::options::Options;
 use super::pdu::{Pdu, ReadError, reason_of};
+use super::stream::Peer;
 
 /// The identifier of commands that the association sends itself, one at a time.
 const OWN_COMMAND: u16 = 0xFFFD;
@@ -34,7 +34,7 @@ struct InFlight {
 /// Queues to one controller.
 pub(super) struct Association {
     number: u64,
-    addresses: Vec<SocketAddr>,
+    peer: Peer,
     pub(super) options: Options,
     pub(super) nqn: String,
     queues: BTreeMap<u16, Connection>,
@@ -50,15 +50,10 @@ pub(super) struct Association {
 
 impl Association {
     /// With no queue yet.
-    pub(super) fn new(
-        number: u64,
-        addresses: Vec<SocketAddr>,
-        nqn: &str,
-        options: Options,
-    ) -> Association {
+    pub(super) fn new(number: u64, peer: Peer, nqn: &str, options: Options) -> Association {
         Association {
             number,
-            addresses,
+            peer,
             options,
             nqn: nqn.to_owned(),
             queues: BTreeMap::new(),
@@ -80,7 +75,7 @@ impl Association {
             heard: self.heard.clone(),
         };
         let (timeout, digests) = (self.options.timeout, self.options.digests);
-        let connection = Connection::open(&self.addresses, timeout, digests, owner)?;
+        let connection = Connection::open(&self.peer, timeout, digests, owner)?;
         self.queues.insert(queue, connection);
         Ok(())
     }

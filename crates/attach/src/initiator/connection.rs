@@ -1,7 +1,6 @@
 //! A connection, which is a queue: how it begins (TCP 3.1.2), a thread that reads what comes, and what is written.
 
 use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -17,6 +16,7 @@ use nvme::{CommandId, NamespaceId};
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::pdu::{self, Agreed, Pdu, ReadError};
+use super::stream::{Peer, Stream};
 
 /// The identifier of Keep Alive commands, which no other command has: queues have fewer entries.
 pub(super) const KEEP_ALIVE_COMMAND: u16 = 0xFFFE;
@@ -35,8 +35,8 @@ pub(super) type Heard = Arc<Mutex<Instant>>;
 
 /// One queue's connection. Dropping it closes it, and its thread ends.
 pub(super) struct Connection {
-    stream: TcpStream,
-    writer: Arc<Mutex<TcpStream>>,
+    stream: Stream,
+    writer: Arc<Mutex<Stream>>,
     agreed: Agreed,
 }
 
@@ -54,23 +54,17 @@ impl Connection {
     /// # Errors
     /// In words, what is wrong.
     pub(super) fn open(
-        addresses: &[SocketAddr],
+        peer: &Peer,
         timeout: Duration,
         digests: Digests,
         owner: Owner,
     ) -> Result<Connection, String> {
-        let mut stream = connect(addresses, timeout)?;
-        let set = stream
-            .set_nodelay(true)
-            .and_then(|()| stream.set_read_timeout(Some(timeout)))
-            .and_then(|()| stream.set_write_timeout(Some(timeout)));
-        set.map_err(|error| format!("the socket cannot be set up: {error}"))?;
+        let mut stream = peer.connect(timeout)?;
         let agreed = initialize(&mut stream, digests)?;
         // From here on the thread waits as long as it takes.
         let reader = stream
-            .set_read_timeout(None)
-            .and_then(|()| stream.try_clone())
-            .and_then(|reader| Ok((reader, stream.try_clone()?)));
+            .wait_at_most(None)
+            .and_then(|()| Ok((stream.twin()?, stream.twin()?)));
         let (reader, writer) = reader.map_err(|error| format!("the socket: {error}"))?;
         let spawned = thread::Builder::new()
             .name(format!("nvme+tcp queue {}", owner.queue))
@@ -133,12 +127,12 @@ impl Connection {
 impl Drop for Connection {
     fn drop(&mut self) {
         // One that is closed already is as well.
-        let _ = self.stream.shutdown(Shutdown::Both);
+        let _ = self.stream.close();
     }
 }
 
 /// A thread that panicked while it wrote has left half a PDU, which the controller will say.
-fn lock(writer: &Mutex<TcpStream>) -> std::sync::MutexGuard<'_, TcpStream> {
+fn lock(writer: &Mutex<Stream>) -> std::sync::MutexGuard<'_, Stream> {
     writer.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -146,19 +140,8 @@ fn broken(error: &std::io::Error) -> String {
     format!("the connection broke: {error}")
 }
 
-fn connect(addresses: &[SocketAddr], timeout: Duration) -> Result<TcpStream, String> {
-    let mut why = "the name has no address".to_owned();
-    for address in addresses {
-        match TcpStream::connect_timeout(address, timeout) {
-            Ok(stream) => return Ok(stream),
-            Err(error) => why = format!("{address}: {error}"),
-        }
-    }
-    Err(why)
-}
-
 /// ICReq, and what ICResp says to it.
-fn initialize(stream: &mut TcpStream, digests: Digests) -> Result<Agreed, String> {
+fn initialize(stream: &mut Stream, digests: Digests) -> Result<Agreed, String> {
     let request = Initialize::new(digests);
     stream
         .write_all(request.as_bytes())
@@ -200,7 +183,7 @@ fn initialize(stream: &mut TcpStream, digests: Digests) -> Result<Agreed, String
 }
 
 /// Hands on whatever comes, until nothing does.
-fn read_all(stream: TcpStream, digests: Digests, owner: &Owner) {
+fn read_all(stream: Stream, digests: Digests, owner: &Owner) {
     let mut stream = std::io::BufReader::with_capacity(1 << 16, stream);
     loop {
         let pdu = pdu::read(&mut stream, digests);

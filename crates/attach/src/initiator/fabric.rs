@@ -1,21 +1,21 @@
 //! A drive over NVMe/TCP, as the host library reaches it.
 
-use std::net::{SocketAddr, ToSocketAddrs};
-
 use bitline::HostError;
 use bitline::inside::{Capsule, Fabric, Response};
 use nvme::QueueId;
 use nvme::fabrics::DISCOVERY_NQN;
 
-use super::address::Address;
+use super::address::{Address, Place};
 use super::association::Association;
 use super::options::Options;
 use super::setup::{self, Given};
+use super::stream::Peer;
+use crate::tcp::SUBSYSTEM_NQN;
 
 /// A way over NVMe/TCP. When its connections are lost, the next command makes others.
 pub struct Initiator {
     name: String,
-    address: Address,
+    place: Place,
     nqn: String,
     options: Options,
     host_id: [u8; 16],
@@ -33,23 +33,24 @@ impl Initiator {
     /// # Errors
     /// Whoever does not answer, or not as the standards say; an address that has no drive, or several.
     pub fn connect(address: &Address, options: Options) -> Result<Initiator, HostError> {
-        let mut asked = address.clone();
         let failed = |why: String| HostError::Transport(format!("{address}: {why}"));
-        let nqn = match &address.nqn {
-            Some(nqn) => nqn.clone(),
-            None => {
-                let (nqn, port) = discovered(address, &options).map_err(failed)?;
-                asked.port = port;
-                nqn
+        let place = address.place.clone();
+        let (nqn, place) = match (&address.nqn, place) {
+            (Some(nqn), place) => (nqn.clone(), place),
+            // Nothing on a network is there to be discovered.
+            (None, place @ Place::Socket(_)) => (SUBSYSTEM_NQN.to_owned(), place),
+            (None, Place::Network { host, port }) => {
+                let (nqn, port) = discovered((&host, port), &options).map_err(failed)?;
+                (nqn, Place::Network { host, port })
             }
         };
+        let address = Address {
+            place,
+            nqn: Some(nqn.clone()),
+        };
         let mut initiator = Initiator {
-            name: Address {
-                nqn: Some(nqn.clone()),
-                ..asked.clone()
-            }
-            .to_string(),
-            address: asked,
+            name: address.to_string(),
+            place: address.place.clone(),
             nqn,
             host_id: host_id(&options),
             options,
@@ -61,16 +62,17 @@ impl Initiator {
             begun: 0,
             queues: Vec::new(),
         };
-        initiator.begin().map_err(failed)?;
+        let begun = initiator.begin();
+        begun.map_err(|why| initiator.failed(&why))?;
         Ok(initiator)
     }
 
     /// Begins an association, with the queues that there were.
     fn begin(&mut self) -> Result<(), String> {
         self.begun += 1;
-        let addresses = resolved(&self.address)?;
+        let peer = Peer::of(&self.place)?;
         let options = self.options.clone();
-        let mut association = Association::new(self.begun, addresses, &self.nqn, options);
+        let mut association = Association::new(self.begun, peer, &self.nqn, options);
         self.given = setup::begin(&mut association, self.host_id)?;
         for queue in &self.queues {
             setup::open_queue(&mut association, self.host_id, *queue)?;
@@ -136,21 +138,16 @@ impl Fabric for Initiator {
     }
 }
 
-fn resolved(address: &Address) -> Result<Vec<SocketAddr>, String> {
-    let found = (&*address.host, address.port).to_socket_addrs();
-    let found = found.map_err(|error| format!("its name is not known: {error}"))?;
-    Ok(found.collect())
-}
-
 /// The only drive that a discovery controller knows, and its port.
-fn discovered(address: &Address, options: &Options) -> Result<(String, u16), String> {
-    let addresses = resolved(address)?;
-    let mut association = Association::new(0, addresses, DISCOVERY_NQN, options.clone());
+fn discovered((host, port): (&str, u16), options: &Options) -> Result<(String, u16), String> {
+    let host = host.to_owned();
+    let peer = Peer::of(&Place::Network { host, port })?;
+    let mut association = Association::new(0, peer, DISCOVERY_NQN, options.clone());
     setup::begin(&mut association, host_id(options))?;
     let found = setup::discover(&mut association)?;
     match &found[..] {
         [] => Err("it knows of no drive that is reached over TCP".into()),
-        [(nqn, service)] => Ok((nqn.clone(), service.parse().unwrap_or(address.port))),
+        [(nqn, service)] => Ok((nqn.clone(), service.parse().unwrap_or(port))),
         several => {
             let names: Vec<&str> = several.iter().map(|(nqn, _)| &**nqn).collect();
             Err(format!(

@@ -10,14 +10,15 @@ mod fabric;
 mod options;
 mod pdu;
 mod setup;
+mod stream;
 
 use bitline::{Drive, Error, Watch};
 
-pub use address::{Address, AddressError};
+pub use address::{Address, AddressError, Place};
 pub use fabric::Initiator;
 pub use options::Options;
 
-/// Connects to the drive at an address, `nvme+tcp://HOST[:PORT][/NQN]`.
+/// Connects to the drive at an address, `nvme+tcp://HOST[:PORT][/NQN]` or `nvme+unix://PATH`.
 ///
 /// # Errors
 /// As [`Initiator::connect`] and [`Drive::connect_through`].

@@ -139,6 +139,11 @@ impl Mounts {
         &self.set_up.folder
     }
 
+    /// Where processes of this user are to reach the drive, until all is forgotten.
+    pub fn control(&self) -> Option<PathBuf> {
+        self.record.as_ref().map(Record::socket)
+    }
+
     /// Where the file system is to be, if there is to be one.
     pub fn mount_point(&self) -> Option<&Path> {
         self.set_up.mount.as_deref()

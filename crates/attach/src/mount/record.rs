@@ -72,9 +72,17 @@ impl Record {
         self.file.flush()
     }
 
+    /// Where processes of this user reach the drive, if they may.
+    pub(super) fn socket(&self) -> PathBuf {
+        self.path.with_extension("sock")
+    }
+
     /// Removes it: everything is undone.
     pub(super) fn remove(self) -> io::Result<()> {
-        fs::remove_file(&self.path)
+        match fs::remove_file(self.socket()) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => fs::remove_file(&self.path),
+        }
     }
 }
 

@@ -113,12 +113,14 @@ fn hole(from: u64, to: u64) -> Refusal {
     )
 }
 
+/// The logical blocks of a file, in its order.
+fn places(extents: &[Extent]) -> impl Iterator<Item = u64> {
+    let all = extents.iter();
+    all.flat_map(|extent| extent.first..extent.first + extent.blocks)
+}
+
 /// The bytes of a file that lie elsewhere than before; `None` if all lie where they lay.
 pub(super) fn moved(before: &[Extent], now: &[Extent], block_bytes: u64) -> Option<(u64, u64)> {
-    let places = |extents: &[Extent]| {
-        let all = extents.to_vec().into_iter();
-        all.flat_map(|extent| extent.first..extent.first + extent.blocks)
-    };
     let (mut before, mut now) = (places(before), places(now));
     let (mut first, mut last, mut at) = (None, 0, 0);
     loop {

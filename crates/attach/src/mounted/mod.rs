@@ -18,7 +18,7 @@ mod system;
 pub use error::MountedError;
 pub use file::MountedFile;
 pub use rows::Rows;
-pub use system::{Mounted, Sharing};
+pub use system::{Mounted, Sharing, control_socket};
 
 use bitline::{Ended, Outcome, TaskFile};
 

@@ -4,10 +4,13 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
+
 use super::device::Device;
 use super::error::MountedError;
 use super::extents::Blocks;
 use super::file::{MountedFile, Use};
+use crate::fuse::ABOUT;
 
 /// Bytes of a file system with its UUID.
 const HEAD_BYTES: u64 = 4096;
@@ -29,6 +32,33 @@ pub struct Mounted {
     folder: PathBuf,
     device: Device,
     blocks: Blocks,
+}
+
+/// What is beside the file of a drive that is attached.
+#[derive(Deserialize)]
+struct About {
+    control: Option<PathBuf>,
+}
+
+/// The socket at which this user reaches the drive that a folder is mounted from, if it is attached to this machine.
+///
+/// # Errors
+/// A file system that is not on an attached drive, or on one without such a socket.
+pub fn control_socket(folder: impl AsRef<Path>) -> Result<PathBuf, MountedError> {
+    let folder = folder.as_ref();
+    let device = Device::of(folder)?;
+    let instead = "say which drive it is, by a connection to it";
+    let Some(file) = &device.backing else {
+        let why = "it is not mounted from the file of an attached drive";
+        return Err(MountedError::refused(folder, why, instead));
+    };
+    let about = file.with_file_name(ABOUT);
+    let text = std::fs::read(&about)
+        .map_err(|error| MountedError::system(&about, "what its drive says of itself", error))?;
+    let about = serde_json::from_slice::<About>(&text).ok();
+    about
+        .and_then(|about| about.control)
+        .ok_or_else(|| MountedError::refused(folder, "its drive has no control socket", instead))
 }
 
 impl Mounted {

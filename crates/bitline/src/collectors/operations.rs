@@ -3,7 +3,6 @@
 use std::rc::Rc;
 
 use host::collectors::{Collection, CollectorDevice};
-use host::tasks::file_of;
 use host::volume::{Content, Kind, Object};
 use nvme::collector::{CollectorRecord, CollectorState};
 use nvme::task::{Extent, File};
@@ -66,9 +65,10 @@ impl Host {
     }
 
     async fn open_at(&self, asked: &Attach, object: Option<&Object>) -> Result<u64, Error> {
+        let file = object.map(|object| self.file_in_drive(object, true));
         let collection = Collection {
             identifier: identifier_of(object),
-            file: object.map(|object| file_of(object, true)),
+            file: file.transpose()?,
             policy: asked.policy,
             share_bytes: asked.share_bytes,
             low_bytes: asked.low_bytes,

@@ -1,6 +1,6 @@
 //! Tasks in simulated time: programs loaded once, objects held while a run works on them.
 
-use host::tasks::{Loading, TaskDevice, TaskError, file_of};
+use host::tasks::{Loading, TaskDevice, TaskError};
 use host::volume::{Content, Kind, Object, VolumeError};
 use nvme::task::{
     Limits, Outcome, ProgramLimits, ProgramList, ProgramRecord, ProgramState, Request,
@@ -168,13 +168,13 @@ impl Host {
         used: &Used,
     ) -> Result<Request, Error> {
         let files = used.files.iter().zip(&run.files);
-        let files = files.map(|(object, file)| file_of(object, file.writable));
+        let files = files.map(|(object, file)| self.file_in_drive(object, file.writable));
         Ok(Request {
             identifier: program.identifier,
             isolation: run.isolation,
             retries: run.retries,
             limits: self.limits_of(&run.limits).await?,
-            files: files.collect(),
+            files: files.collect::<Result<_, Error>>()?,
             stores: used.stores.clone(),
             arguments: run.arguments.clone(),
         })

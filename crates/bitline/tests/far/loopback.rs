@@ -10,13 +10,16 @@ use bitline::{Config, Drive};
 use host::{Buffer, Error, Transport};
 use nvme::{DataPointer, QueueId};
 
+/// What a test does to a response.
+pub(crate) type Spoil = fn(&mut Response);
+
 /// The drive at the other end, and the cable.
 #[derive(Clone)]
 pub(crate) struct Other {
     pub(crate) drive: Rc<RefCell<Drive>>,
     pub(crate) is_cut: Rc<Cell<bool>>,
     /// What is done to responses before they are given.
-    pub(crate) spoil: Rc<Cell<Option<fn(&mut Response)>>>,
+    pub(crate) spoil: Rc<Cell<Option<Spoil>>>,
 }
 
 pub(crate) struct Loopback {

@@ -180,7 +180,7 @@ fn what_is_the_volumes_is_refused() {
 #[test]
 fn blocks_that_are_not_there_or_twice_are_refused() {
     let mut drive = drive(&[]);
-    let last = drive.blocks();
+    let last = drive.blocks().expect("one namespace");
     let beyond = Placed::new(
         1000,
         vec![Extent {

@@ -1,4 +1,4 @@
-//! Identify Controller (Base 5.1.13.2.1) and its part of the NVM command set (NVM 4.1.5.4).
+//! Identify Controller (Base 5.1.13.2.1).
 
 use std::mem::{offset_of, size_of};
 
@@ -7,7 +7,7 @@ use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, Unaligne
 
 use crate::entry::{CompletionEntry, SubmissionEntry};
 use crate::identifier::ControllerId;
-use crate::identify::{IDENTIFY_BYTES, MAX_DATASET_RANGES, ascii};
+use crate::identify::{IDENTIFY_BYTES, ascii};
 use crate::memory::MEMORY_PAGE_BYTES;
 
 /// Bits of ONCS: which optional I/O commands are supported.
@@ -247,7 +247,6 @@ pub struct PowerState {
 const _: () = {
     assert!(size_of::<IdentifyController>() == IDENTIFY_BYTES);
     assert!(size_of::<PowerState>() == 32);
-    assert!(size_of::<IdentifyNvmController>() == IDENTIFY_BYTES);
     assert!(offset_of!(IdentifyController, optional_admin_commands) == 256);
     assert!(offset_of!(IdentifyController, submission_entry_size) == 512);
     assert!(offset_of!(IdentifyController, subsystem_name) == 768);
@@ -372,36 +371,6 @@ fn entry_size(bytes: usize) -> u8 {
     exponent | exponent << 4
 }
 
-/// The Identify Controller page of the NVM command set, CNS 06h (NVM 4.1.5.4).
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
-)]
-#[repr(C)]
-pub struct IdentifyNvmController {
-    /// VSL: the most of a Verify, log2 of memory pages; 0 is no limit.
-    pub verify_limit: u8,
-    /// WZSL: the most of a Write Zeroes, likewise.
-    pub write_zeroes_limit: u8,
-    /// WUSL: the most of a Write Uncorrectable, likewise.
-    pub write_uncorrectable_limit: u8,
-    /// DMRL: the most ranges of a Dataset Management; 0 is no limit.
-    pub dataset_ranges_limit: u8,
-    /// DMRSL: the most blocks of a range; 0 is no limit.
-    pub dataset_range_blocks_limit: U32,
-    /// DMSL: the most blocks of all ranges; 0 is no limit.
-    pub dataset_blocks_limit: U64,
-    reserved_16: [u8; 4080],
-}
-
-impl IdentifyNvmController {
-    /// The page of a drive that sets no limits but those of the commands themselves.
-    pub fn unlimited() -> IdentifyNvmController {
-        let mut page = IdentifyNvmController::new_zeroed();
-        page.dataset_ranges_limit = (MAX_DATASET_RANGES - 1) as u8;
-        page
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -493,7 +462,6 @@ mod tests {
         assert_eq!(offset_of!(IdentifyController, max_namespaces), 540);
         assert_eq!(offset_of!(PowerState, relative_performance), 12);
         assert_eq!(offset_of!(PowerState, active_power), 20);
-        assert_eq!(offset_of!(IdentifyNvmController, dataset_blocks_limit), 8);
     }
 
     #[test]

@@ -4,10 +4,11 @@ mod controller;
 mod lists;
 mod local;
 mod namespace;
+mod nvm;
 
 pub use controller::{
-    ControllerDescription, IdentifyController, IdentifyNvmController, PowerState, controller_type,
-    optional_command, sanitize_capability,
+    ControllerDescription, IdentifyController, PowerState, controller_type, optional_command,
+    sanitize_capability,
 };
 pub use lists::{
     CommandSets, ControllerList, NamespaceDescriptor, NamespaceList, namespace_descriptors,
@@ -16,6 +17,7 @@ pub use local::{IdentifyComputeNamespace, IdentifyMemoryNamespace, IndependentNa
 pub use namespace::{
     CopyLimits, IdentifyNamespace, LBA_FORMAT_BYTES, LbaFormat, NamespaceDescription, format_index,
 };
+pub use nvm::IdentifyNvmController;
 
 /// The most ranges one command may carry: NR is a zeroes-based byte.
 pub const MAX_DATASET_RANGES: usize = 256;

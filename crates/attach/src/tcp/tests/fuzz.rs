@@ -34,9 +34,11 @@ fn random_pdus_end_in_specified_answers() {
     let wanted = std::env::var("BITLINE_FUZZ_PDUS").ok();
     let wanted = wanted.map_or(PDUS, |text| text.parse().expect("a number"));
     let began = Instant::now();
-    let mut options = ServerOptions::default();
-    options.buffered_bytes_max = 2 << 20;
-    options.connection_bytes_max = 1 << 20;
+    let options = ServerOptions {
+        buffered_bytes_max: 2 << 20,
+        connection_bytes_max: 1 << 20,
+        ..ServerOptions::default()
+    };
     let mut target = Target::new(&options, Vec::new(), false);
     let (mut numbers, mut drive) = (Numbers::new(31), AnyDrive::default());
     let (mut peers, mut pdus_sent, mut answers, mut ended) = (Vec::new(), 0, 0, 0);
@@ -213,7 +215,7 @@ impl Peer {
     }
 
     /// Takes what was sent; says how many PDUs.
-    fn hear(&mut self, target: &mut Target, controllers: &mut Vec<u16>) -> u64 {
+    fn hear(&mut self, target: &mut Target, controllers: &mut [u16]) -> u64 {
         let bytes = sent(target, self.key);
         if self.is_mangled && bytes.is_empty() {
             return 0;

@@ -252,9 +252,11 @@ fn a_silent_host_goes_and_takes_its_queues_along() {
 
 #[test]
 fn a_slow_reader_holds_up_nobody() {
-    let mut options = ServerOptions::default();
-    options.buffered_bytes_max = 4 << 20;
-    options.connection_bytes_max = 4 << 20;
+    let options = ServerOptions {
+        buffered_bytes_max: 4 << 20,
+        connection_bytes_max: 4 << 20,
+        ..ServerOptions::default()
+    };
     let mut target = Target::new(&options, Vec::new(), false);
     let mut drive = AnyDrive::default();
     queue(&mut target, 0, NONE);

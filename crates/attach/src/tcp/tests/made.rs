@@ -152,7 +152,7 @@ pub(super) fn pdus(mut bytes: &[u8], digests: Digests) -> Vec<(PduType, Vec<u8>,
 /// A drive: it does something with each command, sometime.
 #[derive(Default)]
 pub(super) struct AnyDrive {
-    pub(super) commands: Vec<Box<DriveCommand>>,
+    pub(super) commands: Vec<DriveCommand>,
 }
 
 impl AnyDrive {
@@ -160,7 +160,7 @@ impl AnyDrive {
     pub(super) fn take(&mut self, target: &mut Target) {
         for order in target.take_orders() {
             if let Order::Command(command) = order {
-                self.commands.push(command);
+                self.commands.push(*command);
             }
         }
     }

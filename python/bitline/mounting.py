@@ -30,8 +30,8 @@ def mounted(folder: PathLike, drive: "Drive | None" = None) -> "Mounted":
     Args:
         folder: A folder of an ext4 or xfs file system that is mounted from the drive: from a loop device over
             its file, or from its namespace. Paths of files are given from there on.
-        drive: The drive: this process's, or a connection to one. If none is given, the one that `bitline attach`
-            has mounted there, by its control socket.
+        drive: The drive: this process's, or a connection to one. If none is given, the one that
+            `bitline attach` has mounted there, by its control socket.
 
     Raises:
         UsageError: A file system that does not tell where its files lie, or that is on another drive.

@@ -101,7 +101,8 @@ def connect(
 
     Args:
         address: `nvme+tcp://HOST[:PORT][/NQN]`. Port 4420 if none is given; without a name (NQN) the target
-            is asked which drive it has, and it must have one. Or `nvme+unix://PATH`, a socket of this machine.
+            is asked which drive it has, and it must have one. Or `nvme+unix://PATH`, a socket of this
+            machine.
         timeout: Seconds that a step of connecting may take, and after which silence of the drive is an error.
         header_digest: Whether headers are protected by a CRC.
         data_digest: Whether data is.

@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from letters import SWAP, module
 
 import bitline
 from bitline.cli.endpoint import address
@@ -269,8 +270,38 @@ def test_fio_finds_what_it_wrote(tmp_path: Path) -> None:
         run(
             *("fio", "--name=verify", f"--filename={server.at}/drive", "--size=32M", "--rw=randwrite"),
             *("--bsrange=512-128k", "--bs_unaligned", "--iodepth=16", "--ioengine=libaio", "--verify=crc32c"),
-            *("--verify_fatal=1", "--fallocate=none", "--allow_file_create=0"),
+            *("--verify_fatal=1", "--verify_state_save=0", "--fallocate=none", "--allow_file_create=0"),
         )
+
+
+@mounting
+def test_tasks_run_on_files_of_the_mount(tmp_path: Path) -> None:
+    pages = ["--set", "ftl.mapping_unit_bytes=4096"]
+    letters = bytes(random.Random(5).choices(b"abcdefgh", k=100_000))
+    with attached(tmp_path / "m", tmp_path / "drive.img", "--mount", "ext4", *pages) as server:
+        (server.at / "letters").write_bytes(letters)
+        with bitline.mounted(server.at) as mount:
+            assert mount.drive.remote_name is not None
+            swapped = mount.run(module(SWAP), inputs=["letters"], outputs={"copy": len(letters)})
+            assert swapped.status == "committed"
+            assert (server.at / "copy").read_bytes() == letters.upper()
+            assert mount.run(module(SWAP), updates=["letters"]).status == "committed"
+        assert (server.at / "letters").read_bytes() == letters.upper()
+        run("cmp", server.at / "letters", server.at / "copy")
+    check(tmp_path / "drive.img", "ext4", tmp_path)
+    assert not left_behind(tmp_path)
+
+
+@mounting
+def test_files_with_parts_of_logical_pages_are_refused(tmp_path: Path) -> None:
+    with attached(tmp_path / "m", tmp_path / "drive.img", "--mount", "ext4") as server:
+        (server.at / "letters").write_bytes(b"a" * 4096)
+        with (
+            bitline.mounted(server.at) as mount,
+            pytest.raises(UsageError, match="mapping_unit_bytes = 4096"),
+        ):
+            mount.run(module(SWAP), updates=["letters"])
+        assert (server.at / "letters").read_bytes() == b"a" * 4096
 
 
 @mounting

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from letters import SWAP, module
 
 import bitline
 from bitline import UsageError
@@ -27,23 +28,7 @@ def _tool(*arguments: str) -> str:
     return ran.stdout.strip()
 
 
-#: A module that inverts the case of letters of file 0, or of what streams through it.
-_SWAP = """(module
-  (import "isc" "file_size" (func $size (param i32) (result i64)))
-  (import "isc" "file_read" (func $read (param i32 i32 i32 i64) (result i64)))
-  (import "isc" "file_write" (func $write (param i32 i32 i32 i64) (result i64)))
-  (import "isc" "file_count" (func $count (result i32)))
-  (memory (export "memory") 4)
-  (func (export "isc_main") (result i32) (local $bytes i32) (local $at i32) (local $last i32)
-    (local.set $last (i32.sub (call $count) (i32.const 1)))
-    (local.set $bytes (i32.wrap_i64 (call $size (i32.const 0))))
-    (drop (call $read (i32.const 0) (i32.const 0) (local.get $bytes) (i64.const 0)))
-    (loop $more
-      (i32.store8 (local.get $at) (i32.xor (i32.const 32) (i32.load8_u (local.get $at))))
-      (br_if $more
-        (i32.lt_u (local.tee $at (i32.add (local.get $at) (i32.const 1))) (local.get $bytes))))
-    (drop (call $write (local.get $last) (i32.const 0) (local.get $bytes) (i64.const 0)))
-    (i32.const 0)))"""
+#: A module that does so with what streams through it.
 _STREAM = """(module
   (import "isc" "stream_next" (func $next (param i32 i32 i32) (result i64)))
   (import "isc" "stream_emit" (func $emit (param i32 i32) (result i64)))
@@ -100,13 +85,6 @@ def copy(tmp_path: Path) -> Iterator[Copy]:
         made.end()
 
 
-def _module(text: str) -> bytes:
-    wasmtime = pytest.importorskip(
-        "wasmtime", reason="SKIPPED: no wasmtime for Python, which makes modules of text"
-    )
-    return bytes(wasmtime.wat2wasm(text))
-
-
 def test_a_task_writes_a_file_where_it_lies(copy: Copy) -> None:
     words = b"Files Of A Mounted File System" * 300
     (copy.folder / "words").write_bytes(words)
@@ -117,7 +95,7 @@ def test_a_task_writes_a_file_where_it_lies(copy: Copy) -> None:
         assert file.size == len(words)
         read = b"".join(copy.drive.read(*extent) for extent in file.extents)
         assert read[: len(words)] == words
-        result = copy.drive.tasks.run(_module(_SWAP), {file: "rw"})
+        result = copy.drive.tasks.run(module(SWAP), {file: "rw"})
         assert result, result.reason
         copy.to_host(file)
     assert (copy.folder / "words").read_bytes() == bytes(byte ^ 32 for byte in words)
@@ -127,14 +105,14 @@ def test_outputs_are_there_if_the_run_commits(copy: Copy) -> None:
     (copy.folder / "words").write_bytes(b"abc" * 1000)
     copy.to_drive()
     mount = bitline.mounted(copy.folder, copy.drive)
-    result = mount.run(_module(_SWAP), inputs=["words"], outputs={"swapped": 3000})
+    result = mount.run(module(SWAP), inputs=["words"], outputs={"swapped": 3000})
     assert result, result.reason
     assert (copy.folder / "swapped").stat().st_size == 3000
-    stopped = mount.run(_module(_SWAP), inputs=["words"], outputs={"other": 3000}, cycles=10)
+    stopped = mount.run(module(SWAP), inputs=["words"], outputs={"other": 3000}, cycles=10)
     assert not stopped
     assert not (copy.folder / "other").exists()
     with pytest.raises(UsageError, match="of that name"):
-        mount.run(_module(_SWAP), inputs=["words"], outputs={"swapped": 3000})
+        mount.run(module(SWAP), inputs=["words"], outputs={"swapped": 3000})
 
 
 def test_streams_and_collectors_take_them(copy: Copy) -> None:
@@ -142,7 +120,7 @@ def test_streams_and_collectors_take_them(copy: Copy) -> None:
     (copy.folder / "words").write_bytes(words)
     copy.to_drive()
     mount = bitline.mounted(copy.folder, copy.drive)
-    with mount.stream("words", task=_module(_STREAM)) as stream:
+    with mount.stream("words", task=module(_STREAM)) as stream:
         assert stream.read() == words
     with mount.collect(0, "frames", size=10_000, source=[b"x" * 1000] * 7) as camera:
         camera.run()

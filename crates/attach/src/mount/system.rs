@@ -16,8 +16,6 @@ pub(super) struct Mounted {
     pub(super) kind: String,
     /// What it is on: a device, or a name.
     pub(super) source: PathBuf,
-    /// The number of its device, after the colon: a FUSE connection's name.
-    pub(super) minor: String,
 }
 
 /// Everything that is mounted, in the order in which it was.
@@ -36,7 +34,6 @@ fn mounted_by(line: &[u8]) -> Option<Mounted> {
         at: unescaped(words.get(4)?),
         kind: text(words.get(dash + 1)?),
         source: unescaped(words.get(dash + 2)?),
-        minor: text(words.get(2)?).split(':').nth(1)?.into(),
     })
 }
 
@@ -91,7 +88,7 @@ mod tests {
             b"36 35 98:7 / /mnt/a\\040b rw,noatime master:1 - ext3 /dev/loop1 rw,errors=continue";
         let found = mounted_by(line).expect("a line");
         assert_eq!(found.at, Path::new("/mnt/a b"));
-        assert_eq!((&*found.kind, &*found.minor), ("ext3", "7"));
+        assert_eq!(found.kind, "ext3");
         assert_eq!(found.source, Path::new("/dev/loop1"));
         assert_eq!(mounted_by(b""), None);
         let all = mounted().expect("it is there");

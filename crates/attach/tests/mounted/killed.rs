@@ -1,7 +1,9 @@
 //! A server that is killed at random moments while its tasks write files: what was told to be there is whole, and nothing else is there.
 //!
-//! The server is this program itself, started for one test, which does nothing without a folder.
+//! The server is this program itself, started for one test, which does nothing without a folder; the host that works is the one that runs
+//! the tests. A process that is killed while it waits for files of its own mount would not end.
 
+use std::error::Error;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -11,11 +13,13 @@ use std::time::Duration;
 
 use attach::attachment::{Attachment, Options};
 use attach::engine::Pace;
+use attach::initiator::Address;
 use attach::mount::FileSystem;
-use attach::mounted::{Mounted, Sharing, run};
+use attach::mounted::{Mounted, Sharing, control_socket, run};
 use attach::unmount::Unmount;
 use bitline::{Config, DEFAULT_PRESET, Drive, Ended, TaskRun};
 
+use crate::connected::connect;
 use crate::live::{copy, invert};
 use crate::place::{data, tool, write_file};
 
@@ -39,7 +43,7 @@ fn attach(folder: &Path, kind: FileSystem) -> Attachment {
     Attachment::start(open, Some(&image), &at, &options).expect("it is attached")
 }
 
-/// What the server does until it is killed: each round makes a file, and writes another where it lies.
+/// What the server does until it is killed.
 #[test]
 fn serve_until_killed() {
     let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else {
@@ -49,69 +53,64 @@ fn serve_until_killed() {
         true => FileSystem::Xfs,
         false => FileSystem::Ext4,
     };
-    let attachment = attach(&folder, kind);
-    let at = folder.join("mount");
-    if !at.join("from").exists() {
-        write_file(&at.join("from"), &data(FILE_BYTES, 1));
-        write_file(&at.join("turned"), &data(FILE_BYTES, 2));
-        tool("sync", &[]).expect("it is written");
-    }
-    let handle = attachment.handle();
-    let begun = |module: Vec<u8>, asked: TaskRun| {
-        let ran = handle
-            .run(move |served| async move { served.host().run_module(&module, &asked).await });
-        ran.expect("it is served")
-    };
-    let mount = Mounted::open(&at, 4096).expect("it is mounted");
+    let _attachment = attach(&folder, kind);
     println!("SERVING");
-    for number in 0.. {
-        let name = format!("out-{number}");
-        if at.join(&name).exists() {
-            continue;
-        }
-        let from = mount.read("from").expect("it is whole");
-        let to = mount
-            .create(&name, FILE_BYTES.into())
-            .expect("there is room");
-        let ran = run(vec![from, to], |files| begun(copy(), TaskRun::of(files)));
-        assert_eq!(ran.expect("it is begun").ended, Ended::Committed);
-        println!("TOLD {name}");
-        let turned = mount.write("turned", Sharing::Alone).expect("it is alone");
-        let ran = run(vec![turned], |files| begun(invert(1), TaskRun::of(files)));
-        assert_eq!(ran.expect("it is begun").ended, Ended::Committed);
-        println!("TURNED");
+    loop {
+        thread::park();
     }
 }
 
-/// Serves, and kills that so many milliseconds after it began to work; the names of files that were told of, and how often the other was turned.
-fn serve_and_kill(folder: &Path, after_ms: u64) -> (Vec<String>, u64) {
+/// What a host does until its server is gone: each round makes a file, and writes another where it lies.
+fn work(at: &Path, told: &mut Vec<String>) -> Result<(), Box<dyn Error>> {
+    let mut drive = connect(&Address::of_socket(control_socket(at)?))?;
+    let mount = Mounted::open(at, drive.block_bytes()?)?;
+    for number in 0.. {
+        let name = format!("out-{number}");
+        if at.join(&name).try_exists()? {
+            continue;
+        }
+        let files = vec![mount.read("from")?, mount.create(&name, FILE_BYTES.into())?];
+        let ran = run(files, |files| {
+            drive.tasks().run_module(&copy(), &TaskRun::of(files))
+        });
+        assert_eq!(ran?.ended, Ended::Committed);
+        told.push(name);
+        let files = vec![mount.write("turned", Sharing::Alone)?];
+        let ran = run(files, |files| {
+            drive.tasks().run_module(&invert(1), &TaskRun::of(files))
+        });
+        assert_eq!(ran?.ended, Ended::Committed);
+    }
+    Ok(())
+}
+
+/// Has a server serve, and kills it so many milliseconds after its host began to work; the names of files that were told of.
+fn serve_and_kill(folder: &Path, after_ms: u64) -> Vec<String> {
     let mut server = Command::new(std::env::current_exe().expect("this program"))
         .args(["--exact", "killed::serve_until_killed", "--nocapture"])
         .env(FOLDER, folder)
         .stdout(Stdio::piped())
         .spawn()
         .expect("it is started");
-    let lines = BufReader::new(server.stdout.take().expect("it has one")).lines();
-    let (mut told, mut turned) = (Vec::new(), 0);
-    let mut killer = None;
-    for line in lines.map_while(Result::ok) {
-        if line.contains("SERVING") {
-            let number = server.id().to_string();
-            killer = Some(thread::spawn(move || {
-                thread::sleep(Duration::from_millis(after_ms));
-                tool("kill", &["-9", &number]).expect("it is killed");
-            }));
-        } else if let Some((_, name)) = line.split_once("TOLD ") {
-            told.push(name.to_owned());
-        } else if line.contains("TURNED") {
-            turned += 1;
-        }
+    let mut lines = BufReader::new(server.stdout.take().expect("it has one")).lines();
+    let is_serving = lines.any(|line| line.is_ok_and(|line| line.contains("SERVING")));
+    assert!(is_serving, "the server ended by itself");
+    let at = folder.join("mount");
+    if !at.join("from").exists() {
+        write_file(&at.join("from"), &data(FILE_BYTES, 1));
+        write_file(&at.join("turned"), &data(FILE_BYTES, 2));
+        tool("sync", &["-f", &at.display().to_string()]).expect("it is written");
     }
-    // It was killed, and is waited for so that none is left.
-    let status = server.wait().expect("it has ended");
-    let killer = killer.unwrap_or_else(|| panic!("the server ended by itself: {status}"));
+    let killer = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(after_ms));
+        server.kill().expect("it is killed");
+        server.wait().expect("it has ended");
+    });
+    let mut told = Vec::new();
+    let ended = work(&at, &mut told).expect_err("it ends with its server");
+    println!("{} files, then: {ended}", told.len());
     killer.join().expect("it killed");
-    (told, turned)
+    told
 }
 
 #[test]
@@ -132,8 +131,7 @@ fn what_was_told_is_there_after_a_kill() {
             random ^= random << 13;
             random ^= random >> 7;
             random ^= random << 17;
-            let (names, _) = serve_and_kill(&folder, 20 + random % 700);
-            told.extend(names);
+            told.extend(serve_and_kill(&folder, 20 + random % 700));
             let mut attachment = attach(&folder, kind);
             let at = folder.join("mount");
             check(&at, &told, round);

@@ -402,6 +402,7 @@ fn fio_verifies_beside_tasks() {
             "--bsrange=4k-64k",
             "--size=16m",
             "--verify=crc32c",
+            "--verify_state_save=0",
             "--verify_fatal=1",
             "--direct=1",
             "--ioengine=psync",

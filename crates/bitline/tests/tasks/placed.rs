@@ -11,10 +11,13 @@ use crate::{drive, write_file};
 /// Bytes of a block.
 const BLOCK: usize = 512;
 
-/// So many bytes from a block on, in two pieces, the second of which comes first.
+/// Blocks of a logical page.
+const PAGE_BLOCKS: u64 = 8;
+
+/// So many bytes from a block on, in two pieces of whole pages, the second of which comes first.
 fn placed(first: u64, bytes: u64) -> Placed {
-    let blocks = bytes.div_ceil(BLOCK as u64);
-    let half = (blocks / 2).next_multiple_of(8);
+    let blocks = bytes.div_ceil(BLOCK as u64).next_multiple_of(PAGE_BLOCKS);
+    let half = (blocks / 2).next_multiple_of(PAGE_BLOCKS);
     let extents = vec![
         Extent {
             first: first + half,
@@ -33,8 +36,9 @@ fn data(bytes: u64) -> Vec<u8> {
 }
 
 fn write(drive: &mut Drive, placed: &Placed, data: &[u8]) {
+    let blocks: u64 = placed.extents.iter().map(|extent| extent.blocks).sum();
     let mut padded = data.to_vec();
-    padded.resize(data.len().next_multiple_of(BLOCK), 0);
+    padded.resize(blocks as usize * BLOCK, 0);
     let mut rest = &padded[..];
     for extent in &placed.extents {
         let (now, later) = rest.split_at(extent.blocks as usize * BLOCK);
@@ -185,17 +189,28 @@ fn blocks_that_are_not_there_or_twice_are_refused() {
         1000,
         vec![Extent {
             first: last,
+            blocks: PAGE_BLOCKS,
+        }],
+    );
+    let parted = Placed::new(
+        1000,
+        vec![Extent {
+            first: 8,
             blocks: 2,
         }],
     );
     let short = Placed::new(
-        1000,
+        5000,
         vec![Extent {
             first: 8,
-            blocks: 1,
+            blocks: PAGE_BLOCKS,
         }],
     );
-    for (file, word) in [(beyond, "the namespace has"), (short, "lies in 1 blocks")] {
+    for (file, word) in [
+        (beyond, "the namespace has"),
+        (parted, "parts of logical pages of 4096 bytes"),
+        (short, "lies in 8 blocks"),
+    ] {
         let files = vec![TaskFile::read("from").at(file)];
         let refused = drive.tasks().run_module(&copy(), &TaskRun::of(files));
         let refused = refused.expect_err("it is refused").to_string();

@@ -281,7 +281,7 @@ def test_tasks_run_on_files_of_the_mount(tmp_path: Path) -> None:
     with attached(tmp_path / "m", tmp_path / "drive.img", "--mount", "ext4", *pages) as server:
         (server.at / "letters").write_bytes(letters)
         with bitline.mounted(server.at) as mount:
-            assert mount.drive.remote_name is not None
+            assert mount.drive.address is not None
             swapped = mount.run(module(SWAP), inputs=["letters"], outputs={"copy": len(letters)})
             assert swapped.status == "committed"
             assert (server.at / "copy").read_bytes() == letters.upper()
@@ -365,6 +365,6 @@ def test_figures_are_for_this_machine_alone(text: str) -> None:
 
 
 def test_addresses_are_read() -> None:
-    assert address("--metrics", "127.0.0.1:9100", anywhere=False) == ("127.0.0.1", 9100)
-    assert address("--metrics", "[::1]:9100", anywhere=False) == ("::1", 9100)
-    assert address("--metrics", "0.0.0.0:9100", anywhere=True) == ("0.0.0.0", 9100)
+    assert address("--metrics", "127.0.0.1:9100", "read this", anywhere=False) == ("127.0.0.1", 9100)
+    assert address("--metrics", "[::1]:9100", "read this", anywhere=False) == ("::1", 9100)
+    assert address("--metrics", "0.0.0.0:9100", "read this", anywhere=True) == ("0.0.0.0", 9100)

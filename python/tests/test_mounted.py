@@ -56,7 +56,7 @@ class Copy:
 
     def to_drive(self) -> None:
         """Has the drive hold what the host has written."""
-        os.sync()
+        _tool("sync", "-f", str(self.folder))
         self.drive.write(0, self.image.read_bytes())
 
     def to_host(self, file: bitline.MountedFile) -> None:
@@ -76,7 +76,7 @@ class Copy:
 def copy(tmp_path: Path) -> Iterator[Copy]:
     if _MISSING or os.geteuid() != 0:
         pytest.skip(f"SKIPPED: this takes root, loop devices and {', '.join(_MISSING or _NEEDED)}")
-    with bitline.open() as drive:
+    with bitline.open(set={"ftl.mapping_unit_bytes": 4096}) as drive:
         try:
             made = Copy(tmp_path, drive)
         except OSError as error:

@@ -10,8 +10,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
 from conftest import SMALL_OPTIONS
+from numpy.typing import NDArray
 
 import bitline
 from bitline.errors import BitlineError, UsageError
@@ -42,15 +44,20 @@ def end(server: subprocess.Popen[str]) -> str:
     return printed
 
 
+def bits(byte: int) -> NDArray[np.bool_]:
+    """A vector of 512 bytes that are all the same."""
+    return np.unpackbits(np.full(512, byte, np.uint8)).astype(bool)
+
+
 def test_a_drive_is_used_from_another_process_and_kept(tmp_path: Path) -> None:
     image = tmp_path / "drive.img"
     with served(image, *SMALL_OPTIONS) as (server, address):
         with bitline.connect(address) as drive:
             drive.write(3, b"x" * 4096)
             drive.flush()
-            columns = drive.group("columns").write({"a": b"\x0f" * 512, "b": b"\x3c" * 512})
+            columns = drive.group("columns").write([bits(0x0F), bits(0x3C)])
             assert drive.read(3, 1) == b"x" * 4096
-            assert (columns["a"] & columns["b"]).count() == 512 * 2
+            assert (columns[0] & columns[1]).count() == 512 * 2
         # Another host finds what the first has left.
         with bitline.connect(address) as drive:
             assert drive.read(3, 1) == b"x" * 4096

@@ -110,9 +110,16 @@ pub(crate) const IO: [Shape; 27] = [
     shape(opcode::DELETE, search::delete),
     shape(opcode::REGION_REPORT, search::report),
     // Runs want a program that is there and active, and files that do not meet.
-    rare(opcode::EXECUTE_PROGRAM, programs::execute),
+    Shape {
+        // One of the compute namespace may be run in any other, and writes files there.
+        spare: spare::namespace,
+        ..rare(opcode::EXECUTE_PROGRAM, programs::execute)
+    },
     // So do streams, of which there may be eight.
-    rare(opcode::STREAM_OPEN, streams::open),
+    Shape {
+        spare: spare::namespace,
+        ..rare(opcode::STREAM_OPEN, streams::open)
+    },
     rare(opcode::STREAM_READ, streams::read),
     rare(opcode::STREAM_WRITE, streams::write),
     Shape {

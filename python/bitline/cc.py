@@ -26,7 +26,7 @@ IMPORTS = frozenset(
     (
         *("args_size", "get_args", "put_ret", "file_count", "file_size", "file_read", "file_write"),
         *("submit_read", "submit_write", "wait", "log", "evaluate", "look_up"),
-        *("stream_next", "stream_emit", "operate"),
+        *("stream_next", "stream_emit", "operate", "parameter"),
     )
 )
 

@@ -190,7 +190,9 @@ impl MountedFile {
             return Ok(());
         }
         self.check_place()?;
-        if self.purpose == Use::WriteAlone && !lease::is_held(&self.file) {
+        let is_let_in = self.purpose == Use::WriteAlone
+            && !lease::is_held(&self.file).map_err(system("its lease"))?;
+        if is_let_in {
             let what = "the kernel let somebody open it, who had waited for as long as a lease lasts (fs.lease-break-time)";
             return Err(self.changed(what, "what was written then may be on either side"));
         }

@@ -259,10 +259,11 @@ fn system<'a>(path: &'a Path, what: &'static str) -> impl FnOnce(io::Error) -> M
 }
 
 fn records() -> Result<PathBuf, MountError> {
-    record::folder().map_err(system(
-        Path::new("/run/bitline"),
-        "make a folder for records",
-    ))
+    let folder = record::folder();
+    match record::prepare(&folder) {
+        Ok(()) => Ok(folder),
+        Err(error) => Err(system(&folder, "keep records in this folder")(error)),
+    }
 }
 
 /// A new folder for the drive's file.

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from bitline.drive import Drive
     from bitline.errors import (
         BitlineError,
+        BusyError,
         ConfigError,
         DisagreementError,
         ImageError,
@@ -77,8 +78,8 @@ _HOMES = {
     "bits": "BitExpression BitVector nand nor xnor",
     "collectors": "Collected Collector Collectors Wire",
     "drive": "Drive",
-    "errors": "BitlineError ConfigError DisagreementError ImageError InternalError MediaError NotFoundError "
-    "NvmeError UsageError WrongResultError",
+    "errors": "BitlineError BusyError ConfigError DisagreementError ImageError InternalError MediaError "
+    "NotFoundError NvmeError UsageError WrongResultError",
     "explanation": "CombinedPart ConstantPart Estimate EstimatedEnergy Explanation PagePart PlanPart Step "
     "VectorPart",
     "groups": "Group Groups",
@@ -110,6 +111,7 @@ __all__ = [
     "BitExpression",
     "BitVector",
     "BitlineError",
+    "BusyError",
     "Collected",
     "Collector",
     "Collectors",

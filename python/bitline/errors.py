@@ -29,6 +29,10 @@ class NotFoundError(UsageError):
         return type(self), (str(self), self.vector)
 
 
+class BusyError(UsageError):
+    """Files are open, or a program works, where something is to be unmounted. It is there still."""
+
+
 class ConfigError(BitlineError, ValueError):
     """A configuration that makes no drive. The message names the key, its value and what would be right."""
 

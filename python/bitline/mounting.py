@@ -144,9 +144,7 @@ class Mounted:
             for name, size in (outputs or {}).items():
                 files[stack.enter_context(_registered(self.create(name, size)))] = "rw"
             result = self.drive.tasks.run(task, files, args, **options)
-            for file in files:
-                if isinstance(file, MountedFile):
-                    file.settle(bool(result))
+            _settle((file for file in files if isinstance(file, MountedFile)), good=bool(result))
             return result
 
     @contextmanager
@@ -218,6 +216,18 @@ class Mounted:
             with collector:
                 yield collector
             target.settle()
+
+
+def _settle(files: Iterable[MountedFile], *, good: bool) -> None:
+    """Settles all, also those after one that cannot be; raises the first error."""
+    errors = []
+    for file in files:
+        try:
+            file.settle(good)
+        except Exception as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
 
 
 @contextmanager

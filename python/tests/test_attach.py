@@ -14,14 +14,17 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from letters import SWAP, module
 
 import bitline
+from bitline.cli.attach import _stop
 from bitline.cli.endpoint import address
 from bitline.cli.live import facts, json_line, log_line, prometheus, table
-from bitline.errors import UsageError
+from bitline.errors import BusyError, UsageError
 
 #: Roomy enough for the file systems, and quick to make them on.
 OPTIONS = [
@@ -337,6 +340,31 @@ def _snapshot() -> dict[str, object]:
     drive = {"energy_pj": 5e9, "flash": {"page_reads": 30, "page_programs": 10}, "die_utilizations": [0.1]}
     clocks = {"wall_s": 2.0, "simulated_s": 0.5, "in_flight": 1, "write_amplification": 1.25}
     return {**clocks, "kinds": kinds, "drift": drift, "drive": drive}
+
+
+class _Used:
+    """An attachment that somebody uses until it is unmounted by force."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error, self.asked = error, 0
+
+    def stop(self, force: bool) -> None:
+        self.asked += 1
+        if not force:
+            raise self.error
+
+
+def test_only_what_is_busy_is_waited_for() -> None:
+    signals: Any = SimpleNamespace(count=0)
+    told: list[str] = []
+    shown: Any = SimpleNamespace(say=lambda line: (told.append(line), setattr(signals, "count", 1)))
+    used: Any = _Used(BusyError("/mnt: somebody is there"))
+    _stop(used, shown, signals)
+    assert used.asked == 2
+    assert "/mnt: somebody is there: waiting" in told[0]
+    other: Any = _Used(OSError("files there are open, or so it says"))
+    with pytest.raises(OSError, match="files there are open"):
+        _stop(other, shown, signals)
 
 
 def test_figures_are_shown() -> None:

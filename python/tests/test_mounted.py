@@ -9,6 +9,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from letters import SWAP, module
@@ -113,6 +114,25 @@ def test_outputs_are_there_if_the_run_commits(copy: Copy) -> None:
     assert not (copy.folder / "other").exists()
     with pytest.raises(UsageError, match="of that name"):
         mount.run(module(SWAP), inputs=["words"], outputs={"swapped": 3000})
+
+
+def test_all_outputs_are_settled(copy: Copy) -> None:
+    copy.to_drive()
+
+    class Taken:
+        """Tasks of a drive during which somebody else makes a file of the first output's name."""
+
+        @staticmethod
+        def run(*_: object) -> bool:
+            (copy.folder / "first").write_bytes(b"of another")
+            return True
+
+    mount = bitline.mounted(copy.folder, copy.drive)
+    mount.drive = SimpleNamespace(tasks=Taken)  # type: ignore[assignment]
+    with pytest.raises(FileExistsError, match="first"):
+        mount.run(b"", outputs={"first": 3000, "second": 3000})
+    assert (copy.folder / "first").read_bytes() == b"of another"
+    assert (copy.folder / "second").stat().st_size == 3000
 
 
 def test_streams_and_collectors_take_them(copy: Copy) -> None:

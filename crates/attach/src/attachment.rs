@@ -6,8 +6,8 @@ use bitline::Drive;
 use bitline::inside::InsideHost;
 
 use crate::engine::{Engine, EngineError, Handle, Pace, Snapshot, TraceFile};
-use crate::fuse::{FuseError, FuseServer, Threads};
-use crate::mount::{FileSystem, MountError, Mounts};
+use crate::fuse::{FuseError, FuseServer, Place, Threads};
+use crate::mount::{Beneath, FileSystem, MountError, Mounts};
 use crate::notes::Notes;
 use crate::tcp::{Listen, Server, ServerError, ServerOptions};
 use crate::unmount::Unmount;
@@ -46,7 +46,7 @@ pub struct Options {
     /// where that is, and `mounted` finds it.
     pub has_control: bool,
     /// Where hosts connect to it besides; nowhere if there is none.
-    pub server: Option<ServerOptions>,
+    pub target: Option<ServerOptions>,
 }
 
 impl Options {
@@ -58,7 +58,7 @@ impl Options {
             trace: None,
             threads: Threads::default(),
             has_control: true,
-            server: None,
+            target: None,
         }
     }
 }
@@ -79,7 +79,7 @@ pub enum State {
 pub struct Attachment {
     engine: Option<Engine>,
     handle: Handle,
-    server: Option<FuseServer>,
+    fuse: Option<FuseServer>,
     mounts: Mounts,
     /// Where hosts connect to it besides.
     target: Option<Server>,
@@ -109,14 +109,15 @@ impl Attachment {
         let engine = match Engine::start(open, options.pace) {
             Ok(engine) => engine,
             Err(error) => {
-                mounts.forget()?;
+                // That the drive cannot be opened is what is told; the next start removes a record that stays.
+                let _ = mounts.forget();
                 return Err(error.into());
             }
         };
         let mut attachment = Attachment {
             handle: engine.handle(),
             engine: Some(engine),
-            server: None,
+            fuse: None,
             mounts,
             target: None,
             device: None,
@@ -133,19 +134,19 @@ impl Attachment {
         let trace = trace.map(|path| TraceFile::begin(&self.handle, path));
         self.trace = trace.transpose()?;
         let control = self.mounts.control().filter(|_| options.has_control);
-        if let Some(server) = listening(options.server.as_ref(), control.as_deref()) {
-            self.target = Some(Server::start(self.handle.clone(), &server)?);
+        if let Some(target) = listening(options.target.as_ref(), control.as_deref()) {
+            self.target = Some(Server::start(self.handle.clone(), &target)?);
         }
-        let place = (self.mounts.folder(), control);
-        let server = FuseServer::mount(&self.handle, place, options.threads, &self.notes)?;
-        let file = server.file();
-        self.server = Some(server);
+        let place = Place {
+            folder: self.mounts.folder(),
+            control,
+        };
+        let fuse = FuseServer::mount(&self.handle, place, options.threads, &self.notes)?;
+        let file = fuse.file();
+        self.fuse = Some(fuse);
         if let Some(file_system) = options.mount {
-            let page_bytes = self.handle.ask(|_, served| {
-                let block = served.host().block();
-                u64::from(block.preferred_write_blocks()) * u64::from(block.block_bytes())
-            })?;
-            let (device, is_new) = self.mounts.mount(&file, file_system, page_bytes)?;
+            let beneath = beneath(&self.handle)?;
+            let (device, is_new) = self.mounts.mount(&file, file_system, &beneath)?;
             let device_name = device.display();
             self.notes.note(match is_new {
                 true => format!("the drive was blank: made {file_system} on {device_name}"),
@@ -168,7 +169,7 @@ impl Attachment {
 
     /// Bytes of the drive's file.
     pub fn bytes(&self) -> u64 {
-        self.server.as_ref().map_or(0, FuseServer::bytes)
+        self.fuse.as_ref().map_or(0, FuseServer::bytes)
     }
 
     /// Who serves it to hosts besides, if somebody does.
@@ -196,7 +197,7 @@ impl Attachment {
 
     /// What has become of it by now.
     pub fn state(&self) -> State {
-        let is_served = self.server.as_ref().is_some_and(FuseServer::is_serving);
+        let is_served = self.fuse.as_ref().is_some_and(FuseServer::is_serving);
         if !self.engine.as_ref().is_some_and(Engine::is_serving) {
             State::Ended
         } else if !is_served {
@@ -217,20 +218,37 @@ impl Attachment {
     pub fn stop(&mut self, how: Unmount) -> Result<(), AttachError> {
         self.mounts.undo(how)?;
         self.device = None;
-        if let Some(server) = &mut self.server {
-            server.unmount(how)?;
+        if let Some(fuse) = &mut self.fuse {
+            fuse.unmount(how)?;
         }
-        self.server = None;
+        self.fuse = None;
         if let Some(target) = self.target.take() {
             target.close();
         }
         let trace = self.trace.take();
         let traced = trace.map_or(Ok(()), |trace| trace.write(&self.handle));
         let closed = self.engine.take().map_or(Ok(()), Engine::close);
-        self.mounts.forget()?;
+        let forgotten = self.mounts.forget();
+        // An image that is not whole is the worst of it.
         closed?;
+        forgotten?;
         Ok(traced?)
     }
+}
+
+/// The drive that a file system is to be on: what a write has left in its cache counts as what it holds.
+fn beneath(drive: &Handle) -> Result<Beneath, EngineError> {
+    drive.run(|served| async move { served.durable().flush().await })??;
+    let found = drive.ask(|drive, served| -> Result<Beneath, bitline::Error> {
+        let (block, end) = (served.host().block(), drive.data_blocks()?);
+        let runs = drive.mapped_runs()?;
+        let within = runs.iter().filter(|run| run.first < end);
+        Ok(Beneath {
+            page_bytes: u64::from(block.preferred_write_blocks()) * u64::from(block.block_bytes()),
+            held_bytes: within.map(|run| run.blocks).sum::<u64>() * u64::from(block.block_bytes()),
+        })
+    })?;
+    Ok(found?)
 }
 
 /// The options of a server that listens where it is asked to, and at the control socket; none if it is to listen nowhere.

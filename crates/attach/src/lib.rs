@@ -4,9 +4,11 @@
 //! fast as it can; whoever serves a host hands it requests. `fuse` has Linux see the drive as a file, `mount` puts a file system
 //! on that; `attachment` is all of it, from the image to the mount point. `tcp` serves hosts on a network; `serving` is all of
 //! that, from the image to the socket. `initiator` is a host's end: a drive that another process serves. `mounted` finds where
-//! files of a file system lie that is on a drive, so that tasks, streams and collectors work on them.
+//! files of a file system lie that is on a drive, so that tasks, streams and collectors work on them. `commands` runs what the
+//! operating system has commands for, and `system` reads its tables.
 
 pub mod attachment;
+mod commands;
 pub mod engine;
 pub mod fuse;
 pub mod initiator;
@@ -14,5 +16,6 @@ pub mod mount;
 pub mod mounted;
 pub mod notes;
 pub mod serving;
+mod system;
 pub mod tcp;
 pub mod unmount;

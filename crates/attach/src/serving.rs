@@ -27,15 +27,16 @@ pub struct ServingSnapshot {
     /// The drive.
     #[serde(flatten)]
     pub drive: Snapshot,
-    /// Its server.
-    pub server: ServerSnapshot,
+    /// Its target.
+    #[serde(rename = "server")]
+    pub target: ServerSnapshot,
 }
 
 /// A served drive. Dropping it ends it as [`Serving::stop`] does, and tells nobody of what fails.
 pub struct Serving {
     engine: Option<Engine>,
     handle: Handle,
-    server: Option<Server>,
+    target: Option<Server>,
     trace: Option<TraceFile>,
 }
 
@@ -56,7 +57,7 @@ impl Serving {
         let trace = trace.map(|path| TraceFile::begin(&handle, &path));
         let trace = trace.transpose()?;
         Ok(Serving {
-            server: Some(Server::start(handle.clone(), options)?),
+            target: Some(Server::start(handle.clone(), options)?),
             engine: Some(engine),
             handle,
             trace,
@@ -68,15 +69,15 @@ impl Serving {
         self.handle.clone()
     }
 
-    /// Its server, until it is stopped.
-    pub fn server(&self) -> Option<&Server> {
-        self.server.as_ref()
+    /// Who serves it to hosts, until it is stopped.
+    pub fn target(&self) -> Option<&Server> {
+        self.target.as_ref()
     }
 
     /// Whether drive and server are still there.
     pub fn is_serving(&self) -> bool {
         self.engine.as_ref().is_some_and(Engine::is_serving)
-            && self.server.as_ref().is_some_and(Server::is_serving)
+            && self.target.as_ref().is_some_and(Server::is_serving)
     }
 
     /// What both have done so far.
@@ -84,10 +85,10 @@ impl Serving {
     /// # Errors
     /// As [`Handle::snapshot`].
     pub fn snapshot(&self) -> Result<ServingSnapshot, ServingError> {
-        let server = self.server.as_ref().map(Server::snapshot);
+        let target = self.target.as_ref().map(Server::snapshot);
         Ok(ServingSnapshot {
             drive: self.handle.snapshot()?,
-            server: server.unwrap_or_default(),
+            target: target.unwrap_or_default(),
         })
     }
 
@@ -96,8 +97,8 @@ impl Serving {
     /// # Errors
     /// A trace or an image that cannot be written.
     pub fn stop(&mut self) -> Result<(), ServingError> {
-        if let Some(server) = self.server.take() {
-            server.close();
+        if let Some(target) = self.target.take() {
+            target.close();
         }
         let trace = self.trace.take();
         let traced = trace.map_or(Ok(()), |trace| trace.write(&self.handle));

@@ -1,11 +1,14 @@
 //! How what is mounted is unmounted.
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
+
+use crate::commands::{CommandError, run};
 
 /// How what is mounted is unmounted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +22,8 @@ pub enum Unmount {
 /// How long the kernel may take to let go of what nobody uses any more: it closes files after the call that does so has
 /// returned.
 pub(crate) const LETTING_GO: Duration = Duration::from_secs(2);
+/// What commands say of what somebody uses (EBUSY, without a locale).
+const BUSY: &str = "resource busy";
 
 /// Unmounts what is at `at`. What somebody uses is unmounted by force alone, after `before`.
 ///
@@ -27,15 +32,31 @@ pub(crate) const LETTING_GO: Duration = Duration::from_secs(2);
 pub(crate) fn unmount_at(at: &Path, how: Unmount, before: impl FnOnce()) -> Result<(), Errno> {
     let began = Instant::now();
     loop {
-        match unmount(at, UnmountFlags::empty()) {
+        match unmount_as_user(at, UnmountFlags::empty()) {
             Err(Errno::BUSY) if began.elapsed() < LETTING_GO => {
                 thread::sleep(Duration::from_millis(20));
             }
             Err(Errno::BUSY) if how == Unmount::ByForce => {
                 before();
-                return unmount(at, UnmountFlags::DETACH);
+                return unmount_as_user(at, UnmountFlags::DETACH);
             }
             done => return done,
         }
+    }
+}
+
+/// Who is not root has fusermount3 unmount what it mounted.
+fn unmount_as_user(at: &Path, flags: UnmountFlags) -> Result<(), Errno> {
+    match unmount(at, flags) {
+        Err(Errno::PERM) => {}
+        done => return done,
+    }
+    let lazily = flags.contains(UnmountFlags::DETACH).then_some("-z");
+    let options = ["-u"].into_iter().chain(lazily).chain(["--"]);
+    let arguments: Vec<&OsStr> = options.map(OsStr::new).chain([at.as_os_str()]).collect();
+    match run("fusermount3", "fuse3", &arguments) {
+        Ok(_) => Ok(()),
+        Err(CommandError::Failed { said, .. }) if said.contains(BUSY) => Err(Errno::BUSY),
+        Err(_) => Err(Errno::PERM),
     }
 }

@@ -4,6 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
@@ -238,4 +239,86 @@ fn a_pace_holds_completions_back() {
     assert!(snapshot.drift.max_us > 0.0);
     drop(file);
     rig.end();
+}
+
+/// Says where a user attaches a drive; without it nobody does.
+const USER_FOLDER: &str = "BITLINE_FUSE_USER_FOLDER";
+/// The user, as it is called everywhere, and the status of a script that says that this cannot be.
+const NOBODY: u32 = 65534;
+const CANNOT: i32 = 77;
+
+/// What the user does who is not root.
+#[test]
+fn attach_as_a_user() {
+    let Some(folder) = std::env::var_os(USER_FOLDER).map(PathBuf::from) else {
+        return;
+    };
+    assert!(!rustix::process::getuid().is_root());
+    let at = folder.join("at");
+    let is_mounted = || {
+        let all = std::fs::read_to_string("/proc/self/mountinfo").expect("it is there");
+        all.contains(at.to_str().expect("a name"))
+    };
+    for how in [Unmount::InOrder, Unmount::ByForce] {
+        let open = || Drive::open(Config::preset(DEFAULT_PRESET)?);
+        let options = Options::new(Pace::None);
+        let mut attachment =
+            Attachment::start(open, None, &at, &options).expect("fusermount3 mounts it");
+        assert!(is_mounted());
+        let file = OpenOptions::new().write(true).open(attachment.file());
+        let file = file.expect("it is there");
+        file.write_all_at(&[1; 4096], 0).expect("it is served");
+        if how == Unmount::InOrder {
+            let busy = attachment.stop(how).expect_err("a file is open");
+            assert!(
+                matches!(busy, AttachError::Fuse(FuseError::Busy { .. })),
+                "{busy}"
+            );
+            file.write_all_at(&[1; 4096], 0).expect("it is served");
+            drop(file);
+            attachment.stop(how).expect("nobody uses it");
+        } else {
+            attachment.stop(how).expect("it goes");
+            assert!(file.write_all_at(&[1; 4096], 0).is_err());
+        }
+        assert!(!is_mounted());
+    }
+}
+
+/// A user needs /dev/fuse, which this machine may give to root alone: there is another in a mount namespace for this test.
+#[test]
+fn a_user_attaches_and_detaches() {
+    if !rustix::process::getuid().is_root() {
+        eprintln!("SKIPPED: only root becomes another user");
+        return;
+    }
+    let name = format!("bitline-user-{}", std::process::id());
+    let folder = std::env::temp_dir().join(name);
+    for part in ["", "at", "run"] {
+        let part = folder.join(part);
+        std::fs::create_dir_all(&part).expect("a folder");
+        std::os::unix::fs::chown(&part, Some(NOBODY), Some(NOBODY)).expect("we are root");
+    }
+    // Where this program lies, others may have no right to look.
+    let program = std::env::current_exe().expect("this program");
+    std::fs::copy(program, folder.join("test")).expect("there is room");
+    let script = r#"
+        mknod "$1/fuse" c 10 229 && chmod 666 "$1/fuse" && mount --bind "$1/fuse" /dev/fuse || exit 77
+        user="setpriv --reuid 65534 --regid 65534 --clear-groups"
+        $user sh -c 'command -v fusermount3 && : <>/dev/fuse' || exit 77
+        exec timeout 60 $user "$1/test" --exact attach_as_a_user --nocapture
+    "#;
+    let ran = Command::new("unshare")
+        .args(["--mount", "sh", "-c", script, "sh"])
+        .arg(&folder)
+        .env(USER_FOLDER, &folder)
+        .env("XDG_RUNTIME_DIR", folder.join("run"))
+        .output();
+    let ran = ran.expect("util-linux is installed");
+    let said = String::from_utf8_lossy(&ran.stderr);
+    match ran.status.code() {
+        Some(CANNOT) => eprintln!("SKIPPED: a user cannot mount here: {said}"),
+        code => assert_eq!(code, Some(0), "{said}"),
+    }
+    std::fs::remove_dir_all(&folder).expect("nobody uses it");
 }

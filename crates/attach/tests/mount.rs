@@ -1,6 +1,7 @@
 //! A file system on a drive, mounted by Linux. Where nothing can be mounted, these tests say so and pass.
 
-use std::fs;
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
@@ -9,10 +10,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use attach::attachment::{AttachError, Attachment, Options, State};
-use attach::engine::{Kind, Pace};
+use attach::engine::{EngineError, Kind, Pace};
 use attach::mount::{FileSystem, MountError};
 use attach::unmount::Unmount;
 use bitline::{Config, ConfigBuilder, DEFAULT_PRESET, Drive};
+use rustix::fs::{FallocateFlags, fallocate};
 
 /// Loop devices are found one at a time.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -216,7 +218,7 @@ fn what_holds_another_file_system_is_left_as_it_is() {
     let mut attachment = place.attach(Some(FileSystem::Ext4)).expect("it is mounted");
     fs::write(place.at().join("kept"), "kept").expect("it is written");
     // Somebody works there.
-    let open = fs::File::open(place.at().join("kept")).expect("it is there");
+    let open = File::open(place.at().join("kept")).expect("it is there");
     let busy = attachment.stop(Unmount::InOrder).expect_err("it is open");
     assert!(
         matches!(busy, AttachError::Mount(MountError::Busy { .. })),
@@ -240,4 +242,118 @@ fn what_holds_another_file_system_is_left_as_it_is() {
     assert_eq!(kept.expect("it is there"), "kept");
     attachment.stop(Unmount::ByForce).expect("it goes");
     assert!(place.is_clean());
+}
+
+/// Data that no file system has written is nobody's to write over.
+#[test]
+fn a_drive_with_raw_data_is_not_blank() {
+    let Some(place) = Place::new() else {
+        return;
+    };
+    let _one = ONE_AT_A_TIME.lock().expect("no test has failed before");
+    let open = |attachment: &Attachment| {
+        let mut options = OpenOptions::new();
+        let file = options.read(true).write(true).open(attachment.file());
+        file.expect("it is there")
+    };
+    let mut attachment = place.attach(None).expect("it is attached");
+    let file = open(&attachment);
+    file.write_all_at(&[7; 5000], 123_456).expect("it fits");
+    file.sync_all().expect("it is written");
+    drop(file);
+    attachment.stop(Unmount::InOrder).expect("nobody uses it");
+    for file_system in [FileSystem::Ext4, FileSystem::Xfs] {
+        let refused = place.attach(Some(file_system));
+        let refused = refused.err().expect("it holds data");
+        assert!(
+            matches!(refused, AttachError::Mount(MountError::Data { bytes, .. }) if bytes >= 5000),
+            "{refused}"
+        );
+        assert!(place.is_clean());
+    }
+    let mut attachment = place.attach(None).expect("it is attached");
+    let (file, mut read) = (open(&attachment), [0; 5000]);
+    file.read_exact_at(&mut read, 123_456).expect("it reads");
+    assert_eq!(read, [7; 5000]);
+    let how = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    fallocate(&file, how, 0, attachment.bytes()).expect("it is given back");
+    drop(file);
+    attachment.stop(Unmount::InOrder).expect("nobody uses it");
+    let mut attachment = place.attach(Some(FileSystem::Ext4)).expect("it is blank");
+    attachment.stop(Unmount::InOrder).expect("nobody uses it");
+    assert!(place.is_clean());
+}
+
+/// Removes the records of this process, as nobody should.
+fn remove_records() {
+    let told = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let folders = told.into_iter().chain([PathBuf::from("/run")]);
+    let end = format!("{}.attach.json", std::process::id());
+    for folder in folders {
+        let Ok(entries) = fs::read_dir(folder.join("bitline")) else {
+            continue;
+        };
+        for entry in entries {
+            let path = entry.expect("it is read").path();
+            if path.to_string_lossy().ends_with(&end) {
+                fs::remove_file(path).expect("it is ours");
+            }
+        }
+    }
+}
+
+#[test]
+fn why_it_cannot_be_opened_is_told_first() {
+    let Some(place) = Place::new() else {
+        return;
+    };
+    let _one = ONE_AT_A_TIME.lock().expect("no test has failed before");
+    let open = || {
+        remove_records();
+        Drive::open_existing_image(Path::new("/nothing/here.img"))
+    };
+    let options = Options::new(Pace::None);
+    let refused = Attachment::start(open, None, &place.at(), &options);
+    let refused = refused.err().expect("there is no image");
+    assert!(matches!(refused, AttachError::Engine(_)), "{refused}");
+}
+
+#[test]
+fn an_image_that_is_not_whole_is_told_first() {
+    let Some(place) = Place::new() else {
+        return;
+    };
+    let _one = ONE_AT_A_TIME.lock().expect("no test has failed before");
+    let full = place.folder.join("full");
+    fs::create_dir(&full).expect("a folder");
+    let full_name = full.to_str().expect("a name");
+    run(
+        "mount",
+        &["-t", "tmpfs", "-o", "size=16m", "none", full_name],
+    );
+    let image = full.join("drive.img");
+    let (config, path) = (Place::config(), image.clone());
+    let open = move || Drive::open_image(config, &path);
+    let options = Options::new(Pace::None);
+    let mut attachment = Attachment::start(open, Some(&image), &place.at(), &options)
+        .expect("there is room for an empty drive");
+    let file = OpenOptions::new().write(true).open(attachment.file());
+    let file = file.expect("it is there");
+    // What is in the cache is told to be written, and does not fit.
+    for at in 0..32 {
+        let data: Vec<u8> = (0..1_u32 << 20).map(|byte| (byte * 7 / 3) as u8).collect();
+        if file.write_all_at(&data, at << 20).is_err() {
+            break;
+        }
+    }
+    drop(file);
+    remove_records();
+    let told = attachment.stop(Unmount::InOrder);
+    let told = told.expect_err("it does not fit");
+    assert!(
+        matches!(told, AttachError::Engine(EngineError::Drive(_))),
+        "{told}"
+    );
+    drop(attachment);
+    run("umount", &[full_name]);
 }

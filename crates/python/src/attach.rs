@@ -5,14 +5,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ::attach::attachment::{AttachError, Attachment as Attached, Options, State};
-use ::attach::engine::{EngineError, Handle, Pace};
+use ::attach::attachment::{Attachment as Attached, Options, State};
+use ::attach::engine::{Handle, Pace};
 use ::attach::mount::FileSystem;
 use ::attach::unmount::Unmount;
 use pyo3::prelude::*;
 
 use crate::config::Config;
-use crate::error::{internal, json, to_python, usage};
+use crate::error::{attaching, engine, internal, json, said, usage};
 use crate::listening::{listening_at, places};
 
 /// A drive that is served as a file, and mounted, until it is stopped.
@@ -52,12 +52,12 @@ impl Attachment {
             .map_err(said)?;
         options.trace = trace;
         let places = places(&listen, socket)?;
-        options.server = (!places.is_empty()).then(|| listening_at(places));
+        options.target = (!places.is_empty()).then(|| listening_at(places));
         let path = image.clone();
         let open = opening(config, image);
         let image = path;
         let start = || Attached::start(open, image.as_deref(), &at, &options);
-        let attached = py.detach(start).map_err(attach_error)?;
+        let attached = py.detach(start).map_err(attaching)?;
         Ok(Attachment {
             handle: attached.handle(),
             attached: Mutex::new(attached),
@@ -67,7 +67,7 @@ impl Attachment {
     /// What the drive has done so far, as JSON.
     fn snapshot(&self, py: Python<'_>) -> PyResult<String> {
         let snapshot = py.detach(|| self.handle.snapshot());
-        json(&snapshot.map_err(engine_error)?)
+        json(&snapshot.map_err(engine)?)
     }
 
     /// Waits until it is not attached any more, but no longer than so many seconds: "attached", "unmounted" or "ended".
@@ -124,8 +124,7 @@ impl Attachment {
             true => Unmount::ByForce,
             false => Unmount::InOrder,
         };
-        py.detach(|| self.attached().stop(how))
-            .map_err(attach_error)
+        py.detach(|| self.attached().stop(how)).map_err(attaching)
     }
 }
 
@@ -146,26 +145,5 @@ pub(crate) fn opening(
         (None, None) => bitline::Drive::open(bitline::Config::preset(bitline::DEFAULT_PRESET)?),
         (Some(config), Some(path)) => bitline::Drive::open_image(config, &path),
         (Some(config), None) => bitline::Drive::open(config),
-    }
-}
-
-/// An error in words of the attach crate.
-pub(crate) fn said(error: impl std::fmt::Display) -> PyErr {
-    usage(error.to_string())
-}
-
-/// The exception for an error of an attachment.
-fn attach_error(error: AttachError) -> PyErr {
-    match error {
-        AttachError::Engine(error) => engine_error(error),
-        error => usage(error.to_string()),
-    }
-}
-
-/// The exception for an error of a drive that is served.
-pub(crate) fn engine_error(error: EngineError) -> PyErr {
-    match error {
-        EngineError::Drive(error) => to_python(error),
-        error => internal(error.to_string()),
     }
 }

@@ -2,10 +2,19 @@
 //! are in `python/bitline/errors.py`.
 
 use std::cell::Cell;
+use std::fmt::Display;
+use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::rc::Rc;
 
+use ::attach::attachment::AttachError;
+use ::attach::engine::EngineError;
+use ::attach::fuse::FuseError;
+use ::attach::mount::{CommandError, MountError};
+use ::attach::mounted::MountedError;
+use ::attach::serving::ServingError;
+use ::attach::tcp::ServerError;
 use bitline::workload::TraceError;
 use bitline::{
     Error, ErrorKind, HostError, MediaError as OpenError, NandError, PlaceError, Status,
@@ -14,6 +23,7 @@ use bitline::{
 use pyo3::exceptions::{PyConnectionError, PyKeyboardInterrupt, PyOSError};
 use pyo3::{PyErr, Python};
 
+pyo3::import_exception!(bitline.errors, BusyError);
 pyo3::import_exception!(bitline.errors, ConfigError);
 pyo3::import_exception!(bitline.errors, ImageError);
 pyo3::import_exception!(bitline.errors, InternalError);
@@ -27,8 +37,13 @@ pub(crate) fn usage(message: impl Into<String>) -> PyErr {
     UsageError::new_err(message.into())
 }
 
+/// What was asked in words that mean nothing here, as the crate says that reads them.
+pub(crate) fn said(error: impl Display) -> PyErr {
+    usage(error.to_string())
+}
+
 /// A file or key that makes no drive or no workload.
-pub(crate) fn config(error: impl std::fmt::Display) -> PyErr {
+pub(crate) fn config(error: impl Display) -> PyErr {
     ConfigError::new_err(error.to_string())
 }
 
@@ -70,6 +85,7 @@ pub(crate) fn to_python(error: impl Into<Error>) -> PyErr {
             &format!("cannot read the trace: {source}"),
             source.raw_os_error(),
         ),
+        Error::TraceWrite(source) => system(&message, &source),
         Error::Task(TaskError::Failed { .. }) => {
             let failed = StatusError::new("execute program", Status::PROGRAM_FAILED);
             status(message, &failed)
@@ -84,6 +100,114 @@ pub(crate) fn to_python(error: impl Into<Error>) -> PyErr {
             _ => InternalError::new_err(message),
         },
     }
+}
+
+/// The exception for an error of a drive that is attached.
+pub(crate) fn attaching(error: AttachError) -> PyErr {
+    match error {
+        AttachError::Engine(error) => engine(error),
+        AttachError::Fuse(error) => fuse(error),
+        AttachError::Server(error) => server(error),
+        AttachError::Mount(error) => mount(error),
+        other => internal(other.to_string()),
+    }
+}
+
+/// The exception for an error of a drive on a network.
+pub(crate) fn serving(error: ServingError) -> PyErr {
+    match error {
+        ServingError::Engine(error) => engine(error),
+        ServingError::Server(error) => server(error),
+        other => internal(other.to_string()),
+    }
+}
+
+/// The exception for an error of a drive that is served.
+pub(crate) fn engine(error: EngineError) -> PyErr {
+    match error {
+        EngineError::Drive(error) => to_python(error),
+        EngineError::Trace { path, source } => match *source {
+            Error::TraceWrite(ref written) => refused(&path, &source, written),
+            other => to_python(other),
+        },
+        EngineError::Thread(ref source) => system(&error, source),
+        other => internal(other.to_string()),
+    }
+}
+
+/// The exception for an error of files of a mounted file system.
+pub(crate) fn mounted(error: MountedError) -> PyErr {
+    match error {
+        MountedError::Drive(error) => to_python(error),
+        MountedError::System {
+            ref path,
+            ref source,
+            ..
+        } => refused(path, &error, source),
+        other => said(other),
+    }
+}
+
+fn fuse(error: FuseError) -> PyErr {
+    match error {
+        FuseError::Engine(error) => engine(error),
+        FuseError::Busy { .. } => BusyError::new_err(error.to_string()),
+        FuseError::Mount {
+            ref path,
+            ref source,
+        }
+        | FuseError::Unmount {
+            ref path,
+            ref source,
+        } => refused(path, &error, source),
+        other => said(other),
+    }
+}
+
+fn server(error: ServerError) -> PyErr {
+    match error {
+        ServerError::Engine(error) => engine(error),
+        ServerError::System(ref source)
+        | ServerError::Listen {
+            error: ref source, ..
+        } => system(&error, source),
+        other => said(other),
+    }
+}
+
+fn mount(error: MountError) -> PyErr {
+    match error {
+        MountError::Busy { .. } => BusyError::new_err(error.to_string()),
+        MountError::Command(CommandError::Start { ref source, .. }) => system(&error, source),
+        MountError::Command(_) => PyOSError::new_err(error.to_string()),
+        MountError::System {
+            ref path,
+            ref source,
+            ..
+        } => refused(path, &error, source),
+        other => said(other),
+    }
+}
+
+/// What the operating system refused of a path, with which the error's text may begin.
+fn refused(path: &Path, error: &impl Display, source: &io::Error) -> PyErr {
+    let message = error.to_string();
+    let place = format!("{}: ", path.display());
+    let message = message.strip_prefix(&place).unwrap_or(&message);
+    file(path, message, source.raw_os_error())
+}
+
+/// What it refused otherwise.
+fn system(error: &impl Display, source: &io::Error) -> PyErr {
+    match source.raw_os_error() {
+        Some(number) => PyOSError::new_err((number, without_number(&error.to_string(), number))),
+        None => PyOSError::new_err(error.to_string()),
+    }
+}
+
+/// Python gives the number itself.
+fn without_number(message: &str, number: i32) -> String {
+    message.replace(&format!(" (os error {number})"), "")
 }
 
 /// A status other than success. Media errors are a class of their own.
@@ -117,10 +241,7 @@ fn storage(error: StorageError) -> PyErr {
         StorageError::DiskFull { path, source, .. }
         | StorageError::Unsaved { path, source, .. } => {
             // The path is told by the exception itself.
-            let message = error.to_string();
-            let message = message.strip_prefix(&format!("{}: ", path.display()));
-            let number = source.raw_os_error();
-            file(path, message.unwrap_or_default(), number)
+            refused(path, &error, source)
         }
         _ => ImageError::new_err(error.to_string()),
     }
@@ -130,8 +251,7 @@ fn storage(error: StorageError) -> PyErr {
 pub(crate) fn file(path: &Path, message: &str, number: Option<i32>) -> PyErr {
     match number {
         Some(number) => {
-            // Python gives the number itself.
-            let message = message.replace(&format!(" (os error {number})"), "");
+            let message = without_number(message, number);
             PyOSError::new_err((number, message, path.display().to_string()))
         }
         None => PyOSError::new_err(format!("{}: {message}", path.display())),

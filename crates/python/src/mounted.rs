@@ -8,7 +8,7 @@ use ::attach::mounted::{
 };
 use pyo3::prelude::*;
 
-use crate::error::{to_python, usage};
+use crate::error::{self, usage};
 use crate::tasks::PlacedRow;
 
 /// A file system that is mounted, and lies on a drive.
@@ -108,15 +108,5 @@ fn gone() -> PyErr {
 }
 
 fn told<T>(result: Result<T, MountedError>) -> PyResult<T> {
-    result.map_err(|error| match error {
-        MountedError::Drive(error) => to_python(error),
-        MountedError::System { ref source, .. } => {
-            let text = error.to_string();
-            match source.raw_os_error() {
-                Some(number) => pyo3::exceptions::PyOSError::new_err((number, text)),
-                None => pyo3::exceptions::PyOSError::new_err(text),
-            }
-        }
-        other => usage(other.to_string()),
-    })
+    result.map_err(error::mounted)
 }

@@ -7,13 +7,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ::attach::engine::Pace;
-use ::attach::serving::{Serving, ServingError};
-use ::attach::tcp::ServerError;
+use ::attach::serving::Serving;
 use pyo3::prelude::*;
 
-use crate::attach::{engine_error, opening, said};
+use crate::attach::opening;
 use crate::config::Config;
-use crate::error::{json, usage};
+use crate::error::{json, said, serving, usage};
 use crate::listening::{listening_at, places};
 
 /// A drive that is served over NVMe/TCP until it is stopped.
@@ -48,20 +47,20 @@ impl Server {
             options.subsystem_nqn = nqn;
         }
         let open = opening(config, image);
-        let serving = py.detach(|| Serving::start(open, pace, &options, trace));
-        Ok(Server(Mutex::new(serving.map_err(serving_error)?)))
+        let started = py.detach(|| Serving::start(open, pace, &options, trace));
+        Ok(Server(Mutex::new(started.map_err(serving)?)))
     }
 
     /// The addresses at which it listens, with the ports that it was given.
     fn addresses(&self, py: Python<'_>) -> Vec<String> {
-        let all = py.detach(|| self.serving().server().map(|server| server.addresses()));
+        let all = py.detach(|| self.serving().target().map(|target| target.addresses()));
         all.iter().flatten().map(SocketAddr::to_string).collect()
     }
 
     /// What drive and server have done so far, as JSON.
     fn snapshot(&self, py: Python<'_>) -> PyResult<String> {
         let snapshot = py.detach(|| self.serving().snapshot());
-        json(&snapshot.map_err(serving_error)?)
+        json(&snapshot.map_err(serving)?)
     }
 
     /// Waits until it is not served any more, but no longer than so many seconds; whether it still is.
@@ -83,22 +82,12 @@ impl Server {
 
     /// Closes all connections, writes the trace, and closes the drive.
     fn stop(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.serving().stop()).map_err(serving_error)
+        py.detach(|| self.serving().stop()).map_err(serving)
     }
 }
 
 impl Server {
     fn serving(&self) -> MutexGuard<'_, Serving> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The exception for an error of a drive on a network.
-fn serving_error(error: ServingError) -> PyErr {
-    match error {
-        ServingError::Engine(error) | ServingError::Server(ServerError::Engine(error)) => {
-            engine_error(error)
-        }
-        error => usage(error.to_string()),
     }
 }

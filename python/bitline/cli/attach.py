@@ -13,7 +13,7 @@ from bitline.cli.live import Shown, Snapshot, prometheus
 from bitline.cli.options import Config, Preset, Set, destination, distinct, settings
 from bitline.cli.signals import Signals, counted
 from bitline.display.formats import size
-from bitline.errors import InternalError, UsageError
+from bitline.errors import BusyError, InternalError, UsageError
 from bitline.opening import to_attach
 
 #: Seconds between two looks at the drive.
@@ -160,8 +160,8 @@ def _stop(attachment: _bitline.Attachment, shown: Shown, signals: Signals) -> No
     while True:
         try:
             attachment.stop(force=signals.count > seen)
-        except UsageError as error:
-            if signals.count > seen or "files there are open" not in str(error):
+        except BusyError as error:
+            if signals.count > seen:
                 raise
             if not has_told:
                 shown.say(f"{error}: waiting until not; Ctrl-C again unmounts all the same")

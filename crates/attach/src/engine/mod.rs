@@ -9,8 +9,6 @@ mod served;
 mod trace;
 
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
 use bitline::Drive;
@@ -60,8 +58,6 @@ pub struct Engine {
 #[derive(Clone)]
 pub struct Handle {
     jobs: Sender<Order>,
-    /// Set when the thread is to stop letting time pass at once, whatever is under way.
-    closing: Arc<AtomicBool>,
 }
 
 /// What comes over the channel.
@@ -81,12 +77,10 @@ impl Engine {
     ) -> Result<Engine, EngineError> {
         let (jobs, orders) = unbounded();
         let (opened, is_open) = bounded(1);
-        let closing = Arc::new(AtomicBool::new(false));
-        let told = closing.clone();
         let thread = thread::Builder::new()
             .name("bitline drive".into())
-            .spawn(move || serve(open, pace, &orders, &told, &opened))?;
-        let handle = Handle { jobs, closing };
+            .spawn(move || serve(open, pace, &orders, &opened))?;
+        let handle = Handle { jobs };
         match is_open.recv() {
             Ok(()) => Ok(Engine {
                 handle,
@@ -126,7 +120,6 @@ impl Engine {
         };
         // A thread that has ended takes no orders: joining it says why.
         let _ = self.handle.jobs.send(Order::Close);
-        self.handle.closing.store(true, Ordering::Release);
         thread.join().unwrap_or(Err(EngineError::Gone))
     }
 }
@@ -203,14 +196,13 @@ fn serve(
     open: impl FnOnce() -> Result<Drive, bitline::Error>,
     pace: Pace,
     orders: &Receiver<Order>,
-    closing: &AtomicBool,
     opened: &Sender<()>,
 ) -> Result<(), EngineError> {
     let mut drive = open()?;
     let served = Served::new(&drive, pace)?;
     // Who started it waits for this.
     let _ = opened.send(());
-    run::until_closed(&mut drive, &served, orders, closing)?;
+    run::until_closed(&mut drive, &served, orders)?;
     served.forget_kept();
     drop(served);
     drive.close().map_err(|unclosed| unclosed.error)?;
@@ -219,7 +211,7 @@ fn serve(
 
 #[cfg(test)]
 mod tests {
-    use bitline::Config;
+    use bitline::{Config, Span};
 
     use super::*;
 
@@ -290,6 +282,23 @@ mod tests {
         assert!(took.as_secs_f64() * 1e6 >= simulated * 1000.0 * 0.999);
         assert!(snapshot.simulated_s * 1000.0 <= snapshot.wall_s * 1.01);
         assert!(snapshot.drift.max_us > 0.0);
+    }
+
+    /// With nothing to do, and with a pace that has the next event far in the future.
+    #[test]
+    fn a_drive_that_sleeps_is_closed_at_once() {
+        for pace in [Pace::None, Pace::Real(1e-9)] {
+            let engine = Engine::start(small, pace).expect("a drive");
+            let asleep = engine.handle().submit(|_, served| {
+                let sim = served.sim().clone();
+                served.spawn(async move { sim.sleep(Span::from_us(1)).await });
+            });
+            asleep.expect("it is served");
+            thread::sleep(std::time::Duration::from_millis(50));
+            let began = std::time::Instant::now();
+            engine.close().expect("it has no image");
+            assert!(began.elapsed().as_secs() < 5, "{pace:?}");
+        }
     }
 
     #[test]

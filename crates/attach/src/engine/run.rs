@@ -1,11 +1,10 @@
 //! The loop of a drive's thread: what comes from outside, and what is due.
 
 use std::num::NonZeroU64;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bitline::{Drive, Time};
-use crossbeam_channel::{Receiver, RecvTimeoutError, TryRecvError};
+use crossbeam_channel::{Receiver, RecvError, RecvTimeoutError, TryRecvError};
 
 use super::EngineError;
 use super::Order;
@@ -15,15 +14,12 @@ use super::served::Served;
 const EVENTS_PER_LOOK: u64 = 64;
 /// What is due so soon is not slept for: the operating system would wake the thread later than that.
 const TOO_SHORT_TO_SLEEP: Duration = Duration::from_micros(10);
-/// How often a thread with nothing to do looks whether it is to end.
-const LOOK_AROUND: Duration = Duration::from_millis(100);
 
 /// Serves the drive until it is told to close; what is under way then is let finish.
 pub(super) fn until_closed(
     drive: &mut Drive,
     served: &Served,
     orders: &Receiver<Order>,
-    closing: &AtomicBool,
 ) -> Result<(), EngineError> {
     wake_exactly();
     let mut waited = None;
@@ -54,21 +50,24 @@ pub(super) fn until_closed(
         if has_more || next.is_some_and(|next| next <= due) {
             continue;
         }
-        let wait = next.map_or(LOOK_AROUND, |next| {
-            served.clock().until(next, Instant::now())
-        });
+        let Some(next) = next else {
+            // An idle drive sleeps until somebody wants something of it.
+            match orders.recv() {
+                Ok(order) => waited = Some(order),
+                Err(RecvError) => return Ok(()),
+            }
+            continue;
+        };
+        let wait = served.clock().until(next, Instant::now());
         if wait <= TOO_SHORT_TO_SLEEP {
             std::hint::spin_loop();
             continue;
         }
-        waited = match orders.recv_timeout(wait.min(LOOK_AROUND)) {
+        waited = match orders.recv_timeout(wait) {
             Ok(order) => Some(order),
             Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
         };
-        if closing.load(Ordering::Acquire) && waited.is_none() {
-            return Ok(());
-        }
     }
 }
 

@@ -80,7 +80,9 @@ impl Served {
         &self.0.durable
     }
 
-    /// Logical blocks that are being written: who reads some, to write them back with a part changed, has them exclusively.
+    /// Logical blocks that the file over FUSE is writing: a request that reads some, to write them back with a part changed, has
+    /// them exclusively. It covers requests of that file alone: hosts over NVMe write whole blocks, and two hosts that write the same
+    /// block have to agree on that anyway.
     pub fn writing(&self) -> &RangeLock {
         &self.0.writing
     }

@@ -45,7 +45,8 @@ impl Drop for Share {
     fn drop(&mut self) {
         let free = self.budget.free.lock();
         *free.unwrap_or_else(PoisonError::into_inner) += self.bytes;
-        self.budget.given_back.notify_one();
+        // One that is too large for what is free now must not take the wakeup of another that fits.
+        self.budget.given_back.notify_all();
     }
 }
 
@@ -68,5 +69,25 @@ mod tests {
         assert!(!waiting.is_finished());
         drop(share);
         waiting.join().expect("it gets its share");
+    }
+
+    /// What is given back is enough for the one that waits second, and not for the one that waits first.
+    #[test]
+    fn who_fits_does_not_wait_for_who_does_not() {
+        let budget = Budget::of(20 * 1024);
+        let (large, small) = (budget.take(11 * 1024), budget.take(7 * 1024));
+        let waits = |bytes| {
+            let budget = budget.clone();
+            let waiting = thread::spawn(move || drop(budget.take(bytes)));
+            thread::sleep(Duration::from_millis(20));
+            assert!(!waiting.is_finished());
+            waiting
+        };
+        let (first, second) = (waits(15 * 1024), waits(1024));
+        drop(small);
+        second.join().expect("it gets its share");
+        assert!(!first.is_finished());
+        drop(large);
+        first.join().expect("it gets its share");
     }
 }

@@ -91,6 +91,15 @@ pub struct FuseServer {
     bytes: u64,
 }
 
+/// Where a drive is served as a file.
+#[derive(Clone, Debug)]
+pub struct Place<'a> {
+    /// The folder.
+    pub folder: &'a Path,
+    /// The socket at which the drive is controlled, if it has one: `about` tells of it.
+    pub control: Option<PathBuf>,
+}
+
 /// What `about` says.
 #[derive(Clone, Debug, Serialize)]
 struct About {
@@ -103,16 +112,17 @@ struct About {
 }
 
 impl FuseServer {
-    /// Mounts the drive's file on a folder, with the socket at which the drive is controlled if it has one.
+    /// Mounts the drive's file.
     ///
     /// # Errors
     /// [`FuseError`].
     pub fn mount(
         drive: &Handle,
-        (folder, control): (&Path, Option<PathBuf>),
+        place: Place<'_>,
         threads: Threads,
         notes: &Notes,
     ) -> Result<FuseServer, FuseError> {
+        let Place { folder, control } = place;
         let about = drive.ask(move |drive, served| -> Result<About, bitline::Error> {
             let block = served.host().block();
             let block_bytes = block.block_bytes();
@@ -192,7 +202,7 @@ impl FuseServer {
             source,
         };
         if !session.guard.is_finished()
-            && let Err(error) = self.unmount_folder(how)
+            && let Err(error) = unmount_at(&self.folder, how, || ())
         {
             self.session = Some(session);
             return Err(match error {
@@ -213,14 +223,6 @@ impl FuseServer {
         let ended = guard.join();
         let ended = ended.unwrap_or_else(|_| Err(io::Error::other("its thread has panicked")));
         ended.map_err(failed)
-    }
-
-    fn unmount_folder(&self, how: Unmount) -> Result<(), Errno> {
-        match unmount_at(&self.folder, how, || ()) {
-            // Who is not root has fusermount3 do it, as the session does by itself.
-            Err(Errno::PERM) => Ok(()),
-            done => done,
-        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-use super::commands::{CommandError, run, run_for};
+use crate::commands::{CommandError, run, run_for};
 
 /// A file system of Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

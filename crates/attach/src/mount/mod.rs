@@ -4,19 +4,19 @@
 //! The process that serves a drive must not look into what is mounted from it: it would wait for itself. Commands that do are
 //! processes of their own, and the kernel's tables say the rest.
 
-mod commands;
 mod file_system;
 mod record;
-mod system;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
-pub use commands::CommandError;
 pub use file_system::{FileSystem, FileSystemError};
 
+pub use crate::commands::CommandError;
+use crate::commands::run;
+use crate::system;
 use crate::unmount::{Unmount, unmount_at};
 use record::{Record, SetUp};
 
@@ -37,6 +37,17 @@ pub enum MountError {
         /// What was asked for.
         wanted: FileSystem,
     },
+    /// The drive holds data, and nothing that says which; it is left as it is.
+    #[error(
+        "the drive holds {bytes} bytes of data that are no file system: {wanted} would be made over them, and they are left as they \
+         are. Give another image; or, if nobody needs them, attach the drive without a file system and give them back (blkdiscard)"
+    )]
+    Data {
+        /// How many bytes of it are mapped.
+        bytes: u64,
+        /// What was asked for.
+        wanted: FileSystem,
+    },
     /// Files in it are open, or a program works in it.
     #[error("{}: files there are open, or a program works there", path.display())]
     Busy {
@@ -53,6 +64,15 @@ pub enum MountError {
         /// What it says.
         source: io::Error,
     },
+}
+
+/// What a file system has to know of the drive that it is to be on.
+#[derive(Clone, Copy, Debug)]
+pub struct Beneath {
+    /// Bytes of a flash page, which the drive writes at once.
+    pub page_bytes: u64,
+    /// Bytes of its file that hold data.
+    pub held_bytes: u64,
 }
 
 /// What is set up for a drive that is served: its record, and the steps above its file.
@@ -149,15 +169,15 @@ impl Mounts {
         self.set_up.mount.as_deref()
     }
 
-    /// Sets up a file system on the file of a drive that writes so many bytes at once; gives the loop device, and whether it was made.
+    /// Sets up a file system on the file of a drive; gives the loop device, and whether it was made.
     ///
     /// # Errors
-    /// [`MountError::Held`] and all others; [`Mounts::undo`] undoes what was done by then.
+    /// [`MountError::Held`], [`MountError::Data`] and all others; [`Mounts::undo`] undoes what was done by then.
     pub fn mount(
         &self,
         file: &Path,
         file_system: FileSystem,
-        page_bytes: u64,
+        drive: &Beneath,
     ) -> Result<(PathBuf, bool), MountError> {
         let Some(at) = self.mount_point() else {
             let source = io::Error::from(io::ErrorKind::InvalidInput);
@@ -172,11 +192,17 @@ impl Mounts {
             "--show",
         ];
         let arguments: Vec<_> = options.iter().map(AsRef::as_ref).chain([file]).collect();
-        let device = PathBuf::from(commands::run("losetup", "util-linux", &arguments)?);
+        let device = PathBuf::from(run("losetup", "util-linux", &arguments)?);
         let held = file_system::held_by(&device)?;
         let is_new = held.is_none();
         match held {
-            None => file_system.make(&device, page_bytes)?,
+            None if drive.held_bytes > 0 => {
+                return Err(MountError::Data {
+                    bytes: drive.held_bytes,
+                    wanted: file_system,
+                });
+            }
+            None => file_system.make(&device, drive.page_bytes)?,
             Some(held) if held == file_system.to_string() => {}
             Some(held) => {
                 let wanted = file_system;
@@ -186,7 +212,7 @@ impl Mounts {
         let kind = file_system.to_string();
         let arguments = [kind.as_ref(), device.as_os_str(), at.as_os_str()];
         let arguments = [&["-t".as_ref()], &arguments[..]].concat();
-        commands::run("mount", "util-linux", &arguments)?;
+        run("mount", "util-linux", &arguments)?;
         Ok((device, is_new))
     }
 
@@ -233,10 +259,11 @@ fn system<'a>(path: &'a Path, what: &'static str) -> impl FnOnce(io::Error) -> M
 }
 
 fn records() -> Result<PathBuf, MountError> {
-    record::folder().map_err(system(
-        Path::new("/run/bitline"),
-        "make a folder for records",
-    ))
+    let folder = record::folder();
+    match record::prepare(&folder) {
+        Ok(()) => Ok(folder),
+        Err(error) => Err(system(&folder, "keep records in this folder")(error)),
+    }
 }
 
 /// A new folder for the drive's file.
@@ -296,7 +323,7 @@ fn undo_above(set_up: &SetUp, how: Unmount) -> Result<(), MountError> {
     }
     for device in devices {
         let arguments = ["--detach".as_ref(), device.as_os_str()];
-        commands::run("losetup", "util-linux", &arguments)?;
+        run("losetup", "util-linux", &arguments)?;
     }
     Ok(())
 }
@@ -305,7 +332,7 @@ fn undo_above(set_up: &SetUp, how: Unmount) -> Result<(), MountError> {
 fn unmounted(at: &Path, how: Unmount) -> Result<(), MountError> {
     let write_back = || {
         // What is written by now reaches the drive, if that is still there. If not, nothing else can be done.
-        let _ = commands::run("sync", "coreutils", &["-f".as_ref(), at.as_os_str()]);
+        let _ = run("sync", "coreutils", &["-f".as_ref(), at.as_os_str()]);
     };
     match unmount_at(at, how, write_back) {
         Ok(()) => Ok(()),

@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::error::MountedError;
+use crate::system;
 
 /// File systems whose FIEMAP tells bytes of their block device, and where they have a UUID in their first 4096 bytes.
 const KNOWN: [(i64, &str, usize); 2] = [(0xEF53, "ext4", 1024 + 0x68), (0x5846_5342, "xfs", 32)];
@@ -102,12 +103,10 @@ impl Device {
 
 /// That data is where the file system says it is: with `data=journal` it may be in the journal only.
 fn check_options(folder: &Path, device: &str) -> Result<(), MountedError> {
-    let mounts = fs::read_to_string("/proc/self/mountinfo")
+    let mounted = system::mounted()
         .map_err(|error| MountedError::system(folder, "/proc/self/mountinfo", error))?;
-    let mut of_device = mounts
-        .lines()
-        .filter(|line| line.split(' ').nth(2) == Some(device));
-    let journals = |line: &str| line.split([' ', ',']).any(|word| word == "data=journal");
+    let mut of_device = mounted.iter().filter(|one| one.number == device);
+    let journals = |one: &system::Mounted| one.options.iter().any(|word| word == "data=journal");
     match of_device.any(journals) {
         false => Ok(()),
         true => Err(MountedError::refused(

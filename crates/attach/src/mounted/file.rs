@@ -39,6 +39,15 @@ pub(super) enum Use {
     Create,
 }
 
+/// What a new file is to get.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Room {
+    /// Its length.
+    pub(super) bytes: u64,
+    /// Bytes of the drive of which its first block is at a multiple.
+    pub(super) alignment: u64,
+}
+
 /// A file that is registered for a run. It stays where it is until it is settled, or dropped.
 #[derive(Debug)]
 #[must_use = "it is registered as long as this is held"]
@@ -74,7 +83,7 @@ impl MountedFile {
 
     pub(super) fn create(
         path: PathBuf,
-        bytes: u64,
+        room: Room,
         device: u64,
         blocks: Blocks,
     ) -> Result<MountedFile, MountedError> {
@@ -83,7 +92,7 @@ impl MountedFile {
             let instead = "remove it, or have the run write it where it lies";
             return Err(MountedError::refused(&path, why, instead));
         }
-        if bytes == 0 {
+        if room.bytes == 0 {
             let why = "a run is to write it, and it has no bytes";
             let instead = "say how many bytes it gets: a run does not make it longer";
             return Err(MountedError::refused(&path, why, instead));
@@ -95,7 +104,8 @@ impl MountedFile {
             .open(folder_of(&path))
             .map_err(|error| MountedError::system(&path, "create a file in its folder", error))?;
         check_kind(&path, &file, device)?;
-        fill(&file, bytes)
+        reserve(&file, room, blocks)
+            .and_then(|()| fill(&file, room.bytes))
             .map_err(|error| MountedError::system(&path, "give it its bytes", error))?;
         MountedFile::registered(path, file, Use::Create, blocks)
     }
@@ -190,7 +200,9 @@ impl MountedFile {
             return Ok(());
         }
         self.check_place()?;
-        if self.purpose == Use::WriteAlone && !lease::is_held(&self.file) {
+        let is_let_in = self.purpose == Use::WriteAlone
+            && !lease::is_held(&self.file).map_err(system("its lease"))?;
+        if is_let_in {
             let what = "the kernel let somebody open it, who had waited for as long as a lease lasts (fs.lease-break-time)";
             return Err(self.changed(what, "what was written then may be on either side"));
         }
@@ -313,10 +325,28 @@ fn not_alone(path: &Path, error: io::Error) -> MountedError {
     }
 }
 
-/// Gives a file so many zeroes, one behind the other where there is room. Blocks that are only set aside (fallocate) would read as zeroes
-/// whatever the drive puts there, and nothing but a write makes them written ones.
+/// Sets blocks aside for a file, one behind the other where there is room. The first begins at a multiple of `alignment` bytes of
+/// the drive: there are some more at first, and those before it are taken out again, which moves nothing.
+fn reserve(file: &File, room: Room, blocks: Blocks) -> io::Result<()> {
+    let Room { bytes, alignment } = room;
+    let slack = alignment.saturating_sub(blocks.bytes);
+    rustix::fs::fallocate(file, FallocateFlags::empty(), 0, bytes + slack)?;
+    if slack == 0 {
+        return Ok(());
+    }
+    if let Some(first) = map::pieces(file, bytes)?.first() {
+        let place = first.physical + blocks.offset;
+        let before = place.next_multiple_of(alignment) - place;
+        if before > 0 {
+            rustix::fs::fallocate(file, FallocateFlags::COLLAPSE_RANGE, 0, before)?;
+        }
+    }
+    file.set_len(bytes)
+}
+
+/// Gives a file so many zeroes. Blocks that are only set aside (fallocate) would read as zeroes whatever the drive puts there, and nothing
+/// but a write makes them written ones.
 fn fill(mut file: &File, bytes: u64) -> io::Result<()> {
-    rustix::fs::fallocate(file, FallocateFlags::empty(), 0, bytes)?;
     let zeroes = vec![0; ZEROES_BYTES.min(usize::try_from(bytes).unwrap_or(usize::MAX))];
     let mut left = bytes;
     while left > 0 {

@@ -47,7 +47,7 @@ impl Rows {
             }),
             [Extent { first, .. }] => refused(
                 format!("it begins with logical block {first}, and a flash page has {page_blocks}"),
-                "make the file system with stripes of a flash page: mkfs.ext4 -E stride, mkfs.xfs -d su",
+                "create it anew with that alignment: Mounted::create_aligned",
             ),
             pieces => refused(
                 format!("it lies in {} pieces", pieces.len()),

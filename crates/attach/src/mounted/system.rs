@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::device::Device;
 use super::error::MountedError;
 use super::extents::Blocks;
-use super::file::{MountedFile, Use};
+use super::file::{MountedFile, Room, Use};
 use crate::fuse::ABOUT;
 
 /// Bytes of a file system with its UUID.
@@ -181,8 +181,22 @@ impl Mounted {
     /// # Errors
     /// There is one of that name; no space; as [`Mounted::read`].
     pub fn create(&self, path: impl AsRef<Path>, bytes: u64) -> Result<MountedFile, MountedError> {
-        let path = self.within(path.as_ref());
-        MountedFile::create(path, bytes, self.device.number, self.blocks)
+        self.create_aligned(path, bytes, self.blocks.bytes)
+    }
+
+    /// The same, of a file that begins at a multiple of so many bytes of the drive: of a flash page, if it is to have bitmaps
+    /// ([`Rows`](super::Rows)). It lies in one piece if there is room for it as a whole.
+    ///
+    /// # Errors
+    /// As [`Mounted::create`].
+    pub fn create_aligned(
+        &self,
+        path: impl AsRef<Path>,
+        bytes: u64,
+        alignment: u64,
+    ) -> Result<MountedFile, MountedError> {
+        let (path, number) = (self.within(path.as_ref()), self.device.number);
+        MountedFile::create(path, Room { bytes, alignment }, number, self.blocks)
     }
 
     fn existing(&self, path: &Path, purpose: Use) -> Result<MountedFile, MountedError> {

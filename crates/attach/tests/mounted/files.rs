@@ -2,7 +2,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::Read;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::thread;
 use std::time::Duration;
 
@@ -150,6 +150,53 @@ fn a_file_that_was_cut_or_moved_is_told_of() {
             assert!(matches!(changed, MountedError::Changed { .. }), "{changed}");
         }
         drop(other);
+        place.check().expect("it is sound");
+    });
+}
+
+/// A writer, as much as a reader: what it writes comes after what the drive has written.
+#[test]
+fn who_waits_to_write_a_file_is_no_conflict() {
+    on_each(|place| {
+        let path = place.path("file");
+        write_file(&path, &data(100_000, 1));
+        let file = place.open().write("file", Sharing::Alone);
+        let file = file.expect("nobody has it open");
+        let writer = {
+            let path = path.clone();
+            thread::spawn(move || {
+                let other = OpenOptions::new().write(true).open(path);
+                other.expect("it is let in").write_all_at(b"late", 0)
+            })
+        };
+        thread::sleep(Duration::from_millis(100));
+        place.write(&file, &data(100_000, 2));
+        assert!(!writer.is_finished());
+        file.settle(true).expect("who waits has changed nothing");
+        writer.join().expect("it ends").expect("it is written");
+        let mut expected = data(100_000, 2);
+        expected[..4].copy_from_slice(b"late");
+        assert!(fs::read(&path).expect("it is there") == expected);
+        place.check().expect("it is sound");
+    });
+}
+
+/// Wherever the blocks are that are free.
+#[test]
+fn a_file_begins_where_it_is_to() {
+    on_each(|place| {
+        let mount = place.open();
+        for number in 0..8_u64 {
+            write_file(&place.path(&format!("odd-{number}")), &data(5000, 1));
+            let name = format!("aligned-{number}");
+            let file = mount.create_aligned(&name, 100_000, 65536);
+            let file = file.expect("there is room");
+            assert_eq!(file.bytes(), 100_000);
+            assert_eq!(file.extents()[0].first % 16, 0, "{name}");
+            place.write(&file, &data(100_000, 3));
+            file.settle(true).expect("it is where it was");
+            assert!(fs::read(place.path(&name)).expect("it is there") == data(100_000, 3));
+        }
         place.check().expect("it is sound");
     });
 }

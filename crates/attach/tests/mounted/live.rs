@@ -336,7 +336,9 @@ fn a_file_of_bitmaps_is_combined_in_the_array() {
         });
         let page_bytes = page_bytes.expect("it is served");
         let row_bytes = 4 * page_bytes;
-        let file = mount.create("bitmaps", COUNT * row_bytes);
+        // Whatever lies before it takes blocks of its own.
+        write_file(&rig.path("before"), &data(5000, 1));
+        let file = mount.create_aligned("bitmaps", COUNT * row_bytes, page_bytes);
         let file = file.expect("there is room");
         let rows = Rows::of(&file, row_bytes, page_bytes).expect("one piece of whole pages");
         assert_eq!(rows.count, COUNT);

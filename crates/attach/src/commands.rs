@@ -32,7 +32,7 @@ pub enum CommandError {
 const PATH: &str = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin";
 
 /// Runs a command and gives its standard output.
-pub(super) fn run<S: AsRef<OsStr>>(
+pub(crate) fn run<S: AsRef<OsStr>>(
     command: &str,
     package: &'static str,
     arguments: &[S],
@@ -44,7 +44,7 @@ pub(super) fn run<S: AsRef<OsStr>>(
 }
 
 /// The same; none if it ended with one of the statuses `excused`.
-pub(super) fn run_for<S: AsRef<OsStr>>(
+pub(crate) fn run_for<S: AsRef<OsStr>>(
     command: &str,
     package: &'static str,
     arguments: &[S],

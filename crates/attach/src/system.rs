@@ -9,17 +9,21 @@ use std::path::{Path, PathBuf};
 
 /// Something that is mounted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Mounted {
+pub(crate) struct Mounted {
+    /// The number of its device, major and minor, with a colon between.
+    pub(crate) number: String,
     /// Where.
-    pub(super) at: PathBuf,
+    pub(crate) at: PathBuf,
     /// Its file system.
-    pub(super) kind: String,
+    pub(crate) kind: String,
     /// What it is on: a device, or a name.
-    pub(super) source: PathBuf,
+    pub(crate) source: PathBuf,
+    /// Options of the mount and of its file system.
+    pub(crate) options: Vec<String>,
 }
 
 /// Everything that is mounted, in the order in which it was.
-pub(super) fn mounted() -> io::Result<Vec<Mounted>> {
+pub(crate) fn mounted() -> io::Result<Vec<Mounted>> {
     let table = fs::read("/proc/self/mountinfo")?;
     let lines = table.split(|byte| *byte == b'\n');
     Ok(lines.filter_map(mounted_by).collect())
@@ -30,7 +34,14 @@ fn mounted_by(line: &[u8]) -> Option<Mounted> {
     let words: Vec<&[u8]> = line.split(|byte| *byte == b' ').collect();
     let dash = words.iter().position(|word| *word == b"-")?;
     let text = |word: &[u8]| String::from_utf8_lossy(word).into_owned();
+    let of_mount = text(words.get(5)?);
+    let of_file_system = words.get(dash + 3).map(|word| text(word));
+    let options = of_mount
+        .split(',')
+        .chain(of_file_system.iter().flat_map(|all| all.split(',')));
     Some(Mounted {
+        options: options.map(str::to_owned).collect(),
+        number: text(words.get(2)?),
         at: unescaped(words.get(4)?),
         kind: text(words.get(dash + 1)?),
         source: unescaped(words.get(dash + 2)?),
@@ -60,7 +71,7 @@ fn unescaped(word: &[u8]) -> PathBuf {
 }
 
 /// Loop devices whose file is `file`.
-pub(super) fn loops_of(file: &Path) -> io::Result<Vec<PathBuf>> {
+pub(crate) fn loops_of(file: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/sys/block")? {
         let entry = entry?;
@@ -90,6 +101,11 @@ mod tests {
         assert_eq!(found.at, Path::new("/mnt/a b"));
         assert_eq!(found.kind, "ext3");
         assert_eq!(found.source, Path::new("/dev/loop1"));
+        assert_eq!(found.number, "98:0");
+        assert_eq!(
+            found.options,
+            ["rw", "noatime", "rw", "errors=continue"].map(str::to_owned)
+        );
         assert_eq!(mounted_by(b""), None);
         let all = mounted().expect("it is there");
         assert!(all.iter().any(|mounted| mounted.at == Path::new("/")));

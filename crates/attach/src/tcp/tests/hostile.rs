@@ -8,6 +8,7 @@ use nvme::{CommandId, NamespaceId, Status, SubmissionEntry};
 use zerocopy::FromBytes;
 
 use super::made::{AnyDrive, asked_data, capsule, connect, enable, initialize, pdus, sent};
+use crate::tcp::facts::DriveFacts;
 use crate::tcp::options::{SUBSYSTEM_NQN, ServerOptions};
 use crate::tcp::target::Target;
 
@@ -17,7 +18,7 @@ const NONE: Digests = Digests {
 };
 
 fn target() -> Target {
-    Target::new(&ServerOptions::default(), Vec::new(), false)
+    Target::new(&ServerOptions::default(), Vec::new(), DriveFacts::default())
 }
 
 /// A connection that has agreed on how to talk.
@@ -257,7 +258,7 @@ fn a_slow_reader_holds_up_nobody() {
         connection_bytes_max: 4 << 20,
         ..ServerOptions::default()
     };
-    let mut target = Target::new(&options, Vec::new(), false);
+    let mut target = Target::new(&options, Vec::new(), DriveFacts::default());
     let mut drive = AnyDrive::default();
     queue(&mut target, 0, NONE);
     let slow = queue(&mut target, 1, NONE);

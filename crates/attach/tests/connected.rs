@@ -2,13 +2,15 @@
 
 use std::ops::ControlFlow;
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
-use attach::engine::{Engine, Pace};
+use attach::engine::{Engine, Kind, Pace, Served};
 use attach::initiator::{self, Address, Options};
 use attach::tcp::{Listen, SUBSYSTEM_NQN, Server, ServerOptions};
+use bitline::inside::InsideHost;
 use bitline::{
-    Config, Content, Drive, Ended, ErrorKind, Expression, Loading, NameKind, NameTerm, NewStore,
-    Pattern, Platform, TaskFile, TaskRun, Wanted,
+    Config, Content, Drive, Ended, ErrorKind, Expression, Loading, MemoryRun, NameKind, NameTerm,
+    NewStore, Pattern, Platform, RunRanges, StreamRun, TaskFile, TaskLimits, TaskRun, Wanted,
 };
 
 fn config() -> Config {
@@ -87,6 +89,20 @@ fn use_it(drive: &mut Drive) -> (Vec<u8>, Vec<u64>, Vec<u64>, Vec<u8>) {
         ..Wanted::default()
     };
     let found = drive.search().look_up("people", &asked, &[], wanted);
+    // Only counted: a query goes out, and no data comes back. More terms make it longer.
+    let term = |byte: u8| NameTerm {
+        name: 0,
+        pattern: Pattern::exact(200, &[byte; 25]).expect("its bits"),
+    };
+    let many: Vec<Vec<NameTerm>> = (0..200).map(|at| vec![term(at % 4)]).collect();
+    for (query, expected) in [
+        (&asked[..], 100),
+        (&[vec![term(3)], vec![term(4)]], 200),
+        (&many, 400),
+    ] {
+        let counted = drive.search().count("people", query).expect("counted");
+        assert_eq!(counted, expected);
+    }
     let module = wat::parse_str(TASK).expect("a module");
     let program = drive.tasks().load(&module, Loading::default());
     let run = TaskRun::of(vec![TaskFile::read("file")]);
@@ -121,6 +137,105 @@ fn everything_crosses_with_and_without_digests() {
         server.close();
         engine.close().expect("no image");
     }
+}
+
+/// Gives the number with which its arguments begin.
+const ARGUMENT: &str = r#"(module
+  (import "isc" "get_args" (func $arguments (param i32 i32 i32) (result i32)))
+  (import "isc" "put_ret" (func $put_ret (param i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (func (export "isc_main") (result i32)
+    (drop (call $arguments (i32.const 0) (i32.const 8) (i32.const 0)))
+    (call $put_ret (i32.const 0) (i32.const 8))))"#;
+
+/// Opcodes of memory and compute namespaces mean other things than those of blocks, and so do fields of their entries.
+#[test]
+fn memory_and_programs_over_it_cross() {
+    let config = config().with([("local_memory.bytes", "1048576")]);
+    let config = config.expect("a drive");
+    let engine = Engine::start(|| Drive::open(config), Pace::None).expect("a drive");
+    let mut options = ServerOptions::default();
+    options.listen = vec![Listen::Tcp("127.0.0.1:0".parse().expect("an address"))];
+    let server = Server::start(engine.handle(), &options).expect("a port");
+    let address = format!("nvme+tcp://{}", server.addresses()[0]);
+    let mut far = connect(&address, Options::default()).expect("it is served");
+    let data: Vec<u8> = (0..40_000_u32).map(|at| (at % 251) as u8).collect();
+    far.memory().write(8, &data).expect("it fits");
+    assert_eq!(far.memory().read(8, 40_000).expect("it is there"), data);
+    let module = wat::parse_str(ARGUMENT).expect("a module");
+    let program = far.tasks().load(&module, Loading::default());
+    let run = MemoryRun {
+        arguments: 77_u64.to_le_bytes().to_vec(),
+        ..MemoryRun::over(RunRanges::These(vec![0..4096, 4096..8192]))
+    };
+    let value = far.memory().run(&program.expect("a program"), &run);
+    assert_eq!(value.expect("it ends well"), 77);
+    // Opcode 01h is Write elsewhere.
+    let kinds = engine.handle().snapshot().expect("served").kinds;
+    let writes = kinds.iter().find(|figures| figures.kind == Kind::Write);
+    assert_eq!(writes.map_or(0, |figures| figures.requests), 0);
+    drop(far);
+    server.close();
+    engine.close().expect("no image");
+}
+
+/// A stream of a task that never emits anything.
+const SILENT: &str = r#"(module
+  (import "isc" "stream_next" (func $next (param i32 i32 i32) (result i64)))
+  (memory (export "memory") 4 4)
+  (func (export "isc_main") (result i32)
+    (drop (call $next (i32.const 65536) (i32.const 131072) (i32.const 0)))
+    (loop $more (br $more))
+    (i32.const 0)))"#;
+
+/// A host dies while its stream read waits: what others use of the drive's host memory is used again and again all the same.
+#[test]
+fn a_stream_read_whose_host_is_gone_holds_no_memory() {
+    let (engine, server, address) = served();
+    let mut far = connect(&address, Options::default()).expect("it is served");
+    let file = Content::File { bytes: 4096 };
+    far.volume().write("in", file, &[1; 4096]).expect("room");
+    let module = wat::parse_str(SILENT).expect("a module");
+    let program = far.tasks().load(&module, Loading::default());
+    let limits = TaskLimits {
+        cycles: 2_000_000_000,
+        ..TaskLimits::default()
+    };
+    let run = TaskRun::of(vec![TaskFile::read("in")]).limits(limits);
+    let asked = StreamRun::of(run).from_file(0).elements(1);
+    let opened = far.streams().open(&program.expect("a program"), &asked);
+    let mut stream = opened.expect("room");
+    let reading = far.submit(async move |host| host.read_stream(&mut stream, 4096).await);
+    let reading = reading.expect("it is connected");
+    far.read(0, 1).expect("there");
+    assert!(!reading.is_finished());
+    drop(far);
+    let began = Instant::now();
+    while server.snapshot().connections > 0 {
+        assert!(began.elapsed().as_secs() < 10, "{:?}", server.snapshot());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let write = async |served: &Served| {
+        let block = vec![3; 64 * served.host().block_bytes() as usize];
+        served.host().write(100, &block).await.expect("room");
+        let queue = served.host().queue(0).expect("there");
+        let reserved = host::Transport::memory(&queue).borrow().reserved_bytes();
+        reserved
+    };
+    let writes = engine.handle().run(move |served| async move {
+        // The read is aborted meanwhile.
+        write(&served).await;
+        let before = write(&served).await;
+        let mut after = before;
+        for _ in 0..300 {
+            after = write(&served).await;
+        }
+        (before, after)
+    });
+    let (before, after) = writes.expect("served");
+    assert!(after < before + (8 << 20), "{before} bytes, then {after}");
+    server.close();
+    drop(engine);
 }
 
 #[test]

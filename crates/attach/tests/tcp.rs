@@ -59,6 +59,8 @@ fn a_host_discovers_connects_writes_and_reads() {
         assert_eq!(page.controller_id.get(), host.controller);
         assert_eq!(page.io_command_capsule.get(), (64 + 8192) / 16);
         assert_eq!(page.max_data_transfer, 10);
+        // SGLs, by offset into the capsule, and of the transport.
+        assert_eq!(page.sgl_support.get(), 1 | 1 << 20 | 1 << 21);
         let kept = host.admin.command(entry(KEEP_ALIVE_OPCODE, 0), &[], 0);
         assert!(kept.status().is_success());
         // In the capsule, by one R2T, by several PDUs.
@@ -212,6 +214,67 @@ fn a_thousand_connections_are_served() {
     drop(hosts);
     until(&server, |snapshot| snapshot.connections == 1);
     assert_eq!(server.snapshot().buffered_bytes, 0);
+}
+
+/// The operating system says once that there is data and that nothing follows it.
+#[test]
+fn a_close_that_comes_with_the_last_bytes_is_heard() {
+    let (_engine, server) = served(options());
+    let address = server.addresses()[0];
+    let open = |_| {
+        let socket = std::net::TcpStream::connect(address).expect("somebody listens");
+        let twin = socket.try_clone().expect("a descriptor");
+        Connection::over(Box::new(twin)).initialize(Digests::default());
+        socket
+    };
+    let sockets: Vec<std::net::TcpStream> = (0..200).map(open).collect();
+    until(&server, |snapshot| snapshot.connections == 200);
+    for mut socket in &sockets {
+        // The beginning of a PDU that never goes on.
+        std::io::Write::write_all(&mut socket, &[4]).expect("it is open");
+        socket
+            .shutdown(std::net::Shutdown::Write)
+            .expect("it is open");
+    }
+    // Sooner than who is no queue is closed for that.
+    let began = std::time::Instant::now();
+    while server.snapshot().connections > 0 {
+        let waited = began.elapsed();
+        assert!(waited.as_secs() < 5, "{:?}", server.snapshot());
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
+/// Commands that wait for memory go on as soon as some is given back, and not when the server next looks around.
+#[test]
+fn who_waits_for_memory_goes_on_at_once() {
+    let mut options = options();
+    options.connection_bytes_max = 1 << 20;
+    let (_engine, server) = served(options);
+    let mut host = Host::connect(server.addresses()[0], SUBSYSTEM_NQN, Digests::default());
+    host.io.write(0, &vec![7; 1 << 20]);
+    let (commands, length) = (40, 1 << 19);
+    let began = std::time::Instant::now();
+    for id in 0..commands {
+        let mut read = initiator::blocks(opcode::READ, 0, 128);
+        read.command_id.set(id);
+        nvme::fabrics::Sgl::Transport { length }.encode_into(&mut read);
+        host.io.send_command(&read, &[]);
+    }
+    let mut answered = 0;
+    while answered < commands {
+        match host.io.receive().expect("an answer") {
+            initiator::Pdu::Response(_) => answered += 1,
+            initiator::Pdu::Data(header, _)
+                if header.header.flags & nvme::fabrics::pdu::flag::SUCCESS != 0 =>
+            {
+                answered += 1;
+            }
+            _ => {}
+        }
+    }
+    let took = began.elapsed();
+    assert!(took.as_secs() < 4, "{took:?}: a fifth of a second each");
 }
 
 /// Connections that are cut off, closed one way, or not read from, while a host works.

@@ -2,15 +2,13 @@
 
 use std::ops::ControlFlow;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
 
-use attach::engine::{Engine, Kind, Pace, Served};
+use attach::engine::{Engine, Kind, Pace};
 use attach::initiator::{self, Address, Options};
 use attach::tcp::{Listen, SUBSYSTEM_NQN, Server, ServerOptions};
-use bitline::inside::InsideHost;
 use bitline::{
     Config, Content, Drive, Ended, ErrorKind, Expression, Loading, MemoryRun, NameKind, NameTerm,
-    NewStore, Pattern, Platform, RunRanges, StreamRun, TaskFile, TaskLimits, TaskRun, Wanted,
+    NewStore, Pattern, Platform, RunRanges, TaskFile, TaskRun, Wanted,
 };
 
 fn config() -> Config {
@@ -95,10 +93,14 @@ fn use_it(drive: &mut Drive) -> (Vec<u8>, Vec<u64>, Vec<u64>, Vec<u8>) {
         pattern: Pattern::exact(200, &[byte; 25]).expect("its bits"),
     };
     let many: Vec<Vec<NameTerm>> = (0..200).map(|at| vec![term(at % 4)]).collect();
+    let having = |bytes: &[u8]| {
+        let numbers = (0..500_u32).filter(|number| bytes.contains(&(*number as u8 % 5)));
+        numbers.count() as u32
+    };
     for (query, expected) in [
-        (&asked[..], 100),
-        (&[vec![term(3)], vec![term(4)]], 200),
-        (&many, 400),
+        (&asked[..], having(&[3])),
+        (&[vec![term(3)], vec![term(4)]], having(&[3, 4])),
+        (&many, having(&[0, 1, 2, 3])),
     ] {
         let counted = drive.search().count("people", query).expect("counted");
         assert_eq!(counted, expected);
@@ -177,65 +179,6 @@ fn memory_and_programs_over_it_cross() {
     drop(far);
     server.close();
     engine.close().expect("no image");
-}
-
-/// A stream of a task that never emits anything.
-const SILENT: &str = r#"(module
-  (import "isc" "stream_next" (func $next (param i32 i32 i32) (result i64)))
-  (memory (export "memory") 4 4)
-  (func (export "isc_main") (result i32)
-    (drop (call $next (i32.const 65536) (i32.const 131072) (i32.const 0)))
-    (loop $more (br $more))
-    (i32.const 0)))"#;
-
-/// A host dies while its stream read waits: what others use of the drive's host memory is used again and again all the same.
-#[test]
-fn a_stream_read_whose_host_is_gone_holds_no_memory() {
-    let (engine, server, address) = served();
-    let mut far = connect(&address, Options::default()).expect("it is served");
-    let file = Content::File { bytes: 4096 };
-    far.volume().write("in", file, &[1; 4096]).expect("room");
-    let module = wat::parse_str(SILENT).expect("a module");
-    let program = far.tasks().load(&module, Loading::default());
-    let limits = TaskLimits {
-        cycles: 2_000_000_000,
-        ..TaskLimits::default()
-    };
-    let run = TaskRun::of(vec![TaskFile::read("in")]).limits(limits);
-    let asked = StreamRun::of(run).from_file(0).elements(1);
-    let opened = far.streams().open(&program.expect("a program"), &asked);
-    let mut stream = opened.expect("room");
-    let reading = far.submit(async move |host| host.read_stream(&mut stream, 4096).await);
-    let reading = reading.expect("it is connected");
-    far.read(0, 1).expect("there");
-    assert!(!reading.is_finished());
-    drop(far);
-    let began = Instant::now();
-    while server.snapshot().connections > 0 {
-        assert!(began.elapsed().as_secs() < 10, "{:?}", server.snapshot());
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    let write = async |served: &Served| {
-        let block = vec![3; 64 * served.host().block_bytes() as usize];
-        served.host().write(100, &block).await.expect("room");
-        let queue = served.host().queue(0).expect("there");
-        let reserved = host::Transport::memory(&queue).borrow().reserved_bytes();
-        reserved
-    };
-    let writes = engine.handle().run(move |served| async move {
-        // The read is aborted meanwhile.
-        write(&served).await;
-        let before = write(&served).await;
-        let mut after = before;
-        for _ in 0..300 {
-            after = write(&served).await;
-        }
-        (before, after)
-    });
-    let (before, after) = writes.expect("served");
-    assert!(after < before + (8 << 20), "{before} bytes, then {after}");
-    server.close();
-    drop(engine);
 }
 
 #[test]

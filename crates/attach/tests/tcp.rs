@@ -2,19 +2,22 @@
 
 mod initiator;
 
+use std::ops::ControlFlow;
 use std::os::unix::net::UnixStream;
+use std::rc::Rc;
 
-use attach::engine::{Engine, Pace};
+use attach::engine::{Engine, Pace, Served};
 use attach::tcp::{Listen, SUBSYSTEM_NQN, Server, ServerOptions};
-use bitline::{Config, Drive};
+use bitline::inside::InsideHost;
+use bitline::{Config, Content, Drive, Loading, StreamRun, TaskFile, TaskLimits, TaskRun};
 use initiator::{Connection, HOST_NQN, Host, entry};
-use nvme::command::opcode;
+use nvme::command::{IoCommand, StreamCommand, StreamRead, opcode};
 use nvme::fabrics::pdu::Digests;
 use nvme::fabrics::{
     DISCOVERY_NQN, DYNAMIC_CONTROLLER, DiscoveryEntry, KEEP_ALIVE_OPCODE, Property, fabrics_status,
 };
 use nvme::identify::IdentifyController;
-use nvme::{Expression, Lba, Status};
+use nvme::{CommandId, DataPointer, Expression, Lba, NamespaceId, Status};
 use zerocopy::FromBytes;
 
 /// Blocks of a flash page: operands of expressions begin at its multiples.
@@ -275,6 +278,79 @@ fn who_waits_for_memory_goes_on_at_once() {
     }
     let took = began.elapsed();
     assert!(took.as_secs() < 4, "{took:?}: a fifth of a second each");
+}
+
+/// A stream of a task that never emits anything.
+const SILENT: &str = r#"(module
+  (import "isc" "stream_next" (func $next (param i32 i32 i32) (result i64)))
+  (memory (export "memory") 4 4)
+  (func (export "isc_main") (result i32)
+    (drop (call $next (i32.const 65536) (i32.const 131072) (i32.const 0)))
+    (loop $more (br $more))
+    (i32.const 0)))"#;
+
+/// A host dies while its stream read waits: what others use of the drive's host memory is used again and again all the same.
+#[test]
+fn a_stream_read_whose_host_is_gone_holds_no_memory() {
+    let (engine, server) = served(options());
+    let address = format!("nvme+tcp://{}", server.addresses()[0]);
+    let watch = Rc::new(|| ControlFlow::Continue(()));
+    let far = attach::initiator::connect(
+        &address.parse().expect("an address"),
+        attach::initiator::Options::default(),
+        watch,
+    );
+    let mut far = far.expect("it is served");
+    let file = Content::File { bytes: 4096 };
+    far.volume().write("in", file, &[1; 4096]).expect("room");
+    let module = wat::parse_str(SILENT).expect("a module");
+    let program = far.tasks().load(&module, Loading::default());
+    let limits = TaskLimits {
+        cycles: 2_000_000_000,
+        ..TaskLimits::default()
+    };
+    let run = TaskRun::of(vec![TaskFile::read("in")]).limits(limits);
+    let asked = StreamRun::of(run).from_file(0).elements(1);
+    let opened = far.streams().open(&program.expect("a program"), &asked);
+    let stream = opened.expect("room");
+    let read = StreamRead {
+        namespace: NamespaceId::new(1),
+        stream: stream.number(),
+        bytes: 4096,
+        data: DataPointer::Prp { prp1: 0, prp2: 0 },
+    };
+    let mut entry = IoCommand::Stream(StreamCommand::Read(read)).encode(CommandId::new(9));
+    let length = 4096;
+    nvme::fabrics::Sgl::Transport { length }.encode_into(&mut entry);
+    let mut dying = Host::connect(server.addresses()[0], SUBSYSTEM_NQN, Digests::default());
+    dying.io.send_command(&entry, &[]);
+    // The drive is at it when another's commands have come and gone.
+    far.read(0, 1).expect("there");
+    let hosts = |snapshot: &attach::tcp::ServerSnapshot| snapshot.controllers;
+    until(&server, |snapshot| hosts(snapshot) == 2);
+    drop(dying);
+    until(&server, |snapshot| hosts(snapshot) == 1);
+    let write = async |served: &Served| {
+        let block = vec![3; 64 * served.host().block_bytes() as usize];
+        served.host().write(100, &block).await.expect("room");
+        let queue = served.host().queue(0).expect("there");
+        let reserved = host::Transport::memory(&queue).borrow().reserved_bytes();
+        reserved
+    };
+    let writes = engine.handle().run(move |served| async move {
+        // The read is aborted meanwhile.
+        write(&served).await;
+        let before = write(&served).await;
+        let mut after = before;
+        for _ in 0..300 {
+            after = write(&served).await;
+        }
+        (before, after)
+    });
+    let (before, after) = writes.expect("served");
+    assert!(after < before + (8 << 20), "{before} bytes, then {after}");
+    server.close();
+    drop(engine);
 }
 
 /// Connections that are cut off, closed one way, or not read from, while a host works.

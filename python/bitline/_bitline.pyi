@@ -895,7 +895,13 @@ def advise(
 def control_socket(folder: str) -> Path:
     """The socket at which this user reaches the drive that a folder is mounted from."""
 
-def connect(address: str, timeout: float, header_digest: bool = False, data_digest: bool = False) -> Drive:
+def connect(
+    address: str,
+    timeout: float,
+    header_digest: bool = False,
+    data_digest: bool = False,
+    host_nqn: str | None = None,
+) -> Drive:
     """Connect to a drive elsewhere, at `nvme+tcp://HOST[:PORT][/NQN]`."""
 
 def remote_name(drive: Drive) -> str | None:

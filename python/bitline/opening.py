@@ -92,6 +92,7 @@ def connect(
     timeout: float = 20.0,
     header_digest: bool = False,
     data_digest: bool = False,
+    host_nqn: str | None = None,
 ) -> Drive:
     """Connect to a drive of another process or machine, over NVMe/TCP.
 
@@ -106,15 +107,19 @@ def connect(
         timeout: Seconds that a step of connecting may take, and after which silence of the drive is an error.
         header_digest: Whether headers are protected by a CRC.
         data_digest: Whether data is.
+        host_nqn: The name of this host, which `bitline serve --host NQN` admits. One made of the machine and
+            the process unless it is given.
 
     Returns:
         The drive. Close it, or use it in a `with` statement: that ends the connection, not the drive.
 
     Raises:
-        UsageError: An address that is none.
+        UsageError: An address or a name that is none.
         ConnectionError: Nobody answers, or not as NVMe/TCP says, or the target is no drive of Bitline's.
     """
-    native = _bitline.connect(address, timeout, header_digest=header_digest, data_digest=data_digest)
+    native = _bitline.connect(
+        address, timeout, header_digest=header_digest, data_digest=data_digest, host_nqn=host_nqn
+    )
     return Drive(native)
 
 

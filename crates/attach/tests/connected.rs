@@ -3,12 +3,12 @@
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
-use attach::engine::{Engine, Pace};
+use attach::engine::{Engine, Kind, Pace};
 use attach::initiator::{self, Address, Options};
 use attach::tcp::{Listen, SUBSYSTEM_NQN, Server, ServerOptions};
 use bitline::{
-    Config, Content, Drive, Ended, ErrorKind, Expression, Loading, NameKind, NameTerm, NewStore,
-    Pattern, Platform, TaskFile, TaskRun, Wanted,
+    Config, Content, Drive, Ended, ErrorKind, Expression, Loading, MemoryRun, NameKind, NameTerm,
+    NewStore, Pattern, Platform, RunRanges, TaskFile, TaskRun, Wanted,
 };
 
 fn config() -> Config {
@@ -87,6 +87,24 @@ fn use_it(drive: &mut Drive) -> (Vec<u8>, Vec<u64>, Vec<u64>, Vec<u8>) {
         ..Wanted::default()
     };
     let found = drive.search().look_up("people", &asked, &[], wanted);
+    // Only counted: a query goes out, and no data comes back. More terms make it longer.
+    let term = |byte: u8| NameTerm {
+        name: 0,
+        pattern: Pattern::exact(200, &[byte; 25]).expect("its bits"),
+    };
+    let many: Vec<Vec<NameTerm>> = (0..200).map(|at| vec![term(at % 4)]).collect();
+    let having = |bytes: &[u8]| {
+        let numbers = (0..500_u32).filter(|number| bytes.contains(&(*number as u8 % 5)));
+        numbers.count() as u32
+    };
+    for (query, expected) in [
+        (&asked[..], having(&[3])),
+        (&[vec![term(3)], vec![term(4)]], having(&[3, 4])),
+        (&many, having(&[0, 1, 2, 3])),
+    ] {
+        let counted = drive.search().count("people", query).expect("counted");
+        assert_eq!(counted, expected);
+    }
     let module = wat::parse_str(TASK).expect("a module");
     let program = drive.tasks().load(&module, Loading::default());
     let run = TaskRun::of(vec![TaskFile::read("file")]);
@@ -121,6 +139,46 @@ fn everything_crosses_with_and_without_digests() {
         server.close();
         engine.close().expect("no image");
     }
+}
+
+/// Gives the number with which its arguments begin.
+const ARGUMENT: &str = r#"(module
+  (import "isc" "get_args" (func $arguments (param i32 i32 i32) (result i32)))
+  (import "isc" "put_ret" (func $put_ret (param i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (func (export "isc_main") (result i32)
+    (drop (call $arguments (i32.const 0) (i32.const 8) (i32.const 0)))
+    (call $put_ret (i32.const 0) (i32.const 8))))"#;
+
+/// Opcodes of memory and compute namespaces mean other things than those of blocks, and so do fields of their entries.
+#[test]
+fn memory_and_programs_over_it_cross() {
+    let config = config().with([("local_memory.bytes", "1048576")]);
+    let config = config.expect("a drive");
+    let engine = Engine::start(|| Drive::open(config), Pace::None).expect("a drive");
+    let mut options = ServerOptions::default();
+    options.listen = vec![Listen::Tcp("127.0.0.1:0".parse().expect("an address"))];
+    let server = Server::start(engine.handle(), &options).expect("a port");
+    let address = format!("nvme+tcp://{}", server.addresses()[0]);
+    let mut far = connect(&address, Options::default()).expect("it is served");
+    let data: Vec<u8> = (0..40_000_u32).map(|at| (at % 251) as u8).collect();
+    far.memory().write(8, &data).expect("it fits");
+    assert_eq!(far.memory().read(8, 40_000).expect("it is there"), data);
+    let module = wat::parse_str(ARGUMENT).expect("a module");
+    let program = far.tasks().load(&module, Loading::default());
+    let run = MemoryRun {
+        arguments: 77_u64.to_le_bytes().to_vec(),
+        ..MemoryRun::over(RunRanges::These(vec![0..4096, 4096..8192]))
+    };
+    let value = far.memory().run(&program.expect("a program"), &run);
+    assert_eq!(value.expect("it ends well"), 77);
+    // Opcode 01h is Write elsewhere.
+    let kinds = engine.handle().snapshot().expect("served").kinds;
+    let writes = kinds.iter().find(|figures| figures.kind == Kind::Write);
+    assert_eq!(writes.map_or(0, |figures| figures.requests), 0);
+    drop(far);
+    server.close();
+    engine.close().expect("no image");
 }
 
 #[test]

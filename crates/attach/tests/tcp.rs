@@ -2,19 +2,22 @@
 
 mod initiator;
 
+use std::ops::ControlFlow;
 use std::os::unix::net::UnixStream;
+use std::rc::Rc;
 
-use attach::engine::{Engine, Pace};
+use attach::engine::{Engine, Pace, Served};
 use attach::tcp::{Listen, SUBSYSTEM_NQN, Server, ServerOptions};
-use bitline::{Config, Drive};
+use bitline::inside::InsideHost;
+use bitline::{Config, Content, Drive, Loading, StreamRun, TaskFile, TaskLimits, TaskRun};
 use initiator::{Connection, HOST_NQN, Host, entry};
-use nvme::command::opcode;
+use nvme::command::{IoCommand, StreamCommand, StreamRead, opcode};
 use nvme::fabrics::pdu::Digests;
 use nvme::fabrics::{
     DISCOVERY_NQN, DYNAMIC_CONTROLLER, DiscoveryEntry, KEEP_ALIVE_OPCODE, Property, fabrics_status,
 };
 use nvme::identify::IdentifyController;
-use nvme::{Expression, Lba, Status};
+use nvme::{CommandId, DataPointer, Expression, Lba, NamespaceId, Status};
 use zerocopy::FromBytes;
 
 /// Blocks of a flash page: operands of expressions begin at its multiples.
@@ -59,6 +62,8 @@ fn a_host_discovers_connects_writes_and_reads() {
         assert_eq!(page.controller_id.get(), host.controller);
         assert_eq!(page.io_command_capsule.get(), (64 + 8192) / 16);
         assert_eq!(page.max_data_transfer, 10);
+        // SGLs, by offset into the capsule, and of the transport.
+        assert_eq!(page.sgl_support.get(), 1 | 1 << 20 | 1 << 21);
         let kept = host.admin.command(entry(KEEP_ALIVE_OPCODE, 0), &[], 0);
         assert!(kept.status().is_success());
         // In the capsule, by one R2T, by several PDUs.
@@ -212,6 +217,140 @@ fn a_thousand_connections_are_served() {
     drop(hosts);
     until(&server, |snapshot| snapshot.connections == 1);
     assert_eq!(server.snapshot().buffered_bytes, 0);
+}
+
+/// The operating system says once that there is data and that nothing follows it.
+#[test]
+fn a_close_that_comes_with_the_last_bytes_is_heard() {
+    let (_engine, server) = served(options());
+    let address = server.addresses()[0];
+    let open = |_| {
+        let socket = std::net::TcpStream::connect(address).expect("somebody listens");
+        let twin = socket.try_clone().expect("a descriptor");
+        Connection::over(Box::new(twin)).initialize(Digests::default());
+        socket
+    };
+    let sockets: Vec<std::net::TcpStream> = (0..200).map(open).collect();
+    until(&server, |snapshot| snapshot.connections == 200);
+    for mut socket in &sockets {
+        // The beginning of a PDU that never goes on.
+        std::io::Write::write_all(&mut socket, &[4]).expect("it is open");
+        socket
+            .shutdown(std::net::Shutdown::Write)
+            .expect("it is open");
+    }
+    // Sooner than who is no queue is closed for that.
+    let began = std::time::Instant::now();
+    while server.snapshot().connections > 0 {
+        let waited = began.elapsed();
+        assert!(waited.as_secs() < 5, "{:?}", server.snapshot());
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
+/// Commands that wait for memory go on as soon as some is given back, and not when the server next looks around.
+#[test]
+fn who_waits_for_memory_goes_on_at_once() {
+    let mut options = options();
+    options.connection_bytes_max = 1 << 20;
+    let (_engine, server) = served(options);
+    let mut host = Host::connect(server.addresses()[0], SUBSYSTEM_NQN, Digests::default());
+    host.io.write(0, &vec![7; 1 << 20]);
+    let (commands, length) = (40, 1 << 19);
+    let began = std::time::Instant::now();
+    for id in 0..commands {
+        let mut read = initiator::blocks(opcode::READ, 0, 128);
+        read.command_id.set(id);
+        nvme::fabrics::Sgl::Transport { length }.encode_into(&mut read);
+        host.io.send_command(&read, &[]);
+    }
+    let mut answered = 0;
+    while answered < commands {
+        match host.io.receive().expect("an answer") {
+            initiator::Pdu::Response(_) => answered += 1,
+            initiator::Pdu::Data(header, _)
+                if header.header.flags & nvme::fabrics::pdu::flag::SUCCESS != 0 =>
+            {
+                answered += 1;
+            }
+            _ => {}
+        }
+    }
+    let took = began.elapsed();
+    assert!(took.as_secs() < 4, "{took:?}: a fifth of a second each");
+}
+
+/// A stream of a task that never emits anything.
+const SILENT: &str = r#"(module
+  (import "isc" "stream_next" (func $next (param i32 i32 i32) (result i64)))
+  (memory (export "memory") 4 4)
+  (func (export "isc_main") (result i32)
+    (drop (call $next (i32.const 65536) (i32.const 131072) (i32.const 0)))
+    (loop $more (br $more))
+    (i32.const 0)))"#;
+
+/// A host dies while its stream read waits: what others use of the drive's host memory is used again and again all the same.
+#[test]
+fn a_stream_read_whose_host_is_gone_holds_no_memory() {
+    let (engine, server) = served(options());
+    let address = format!("nvme+tcp://{}", server.addresses()[0]);
+    let watch = Rc::new(|| ControlFlow::Continue(()));
+    let far = attach::initiator::connect(
+        &address.parse().expect("an address"),
+        attach::initiator::Options::default(),
+        watch,
+    );
+    let mut far = far.expect("it is served");
+    let file = Content::File { bytes: 4096 };
+    far.volume().write("in", file, &[1; 4096]).expect("room");
+    let module = wat::parse_str(SILENT).expect("a module");
+    let program = far.tasks().load(&module, Loading::default());
+    let limits = TaskLimits {
+        cycles: 2_000_000_000,
+        ..TaskLimits::default()
+    };
+    let run = TaskRun::of(vec![TaskFile::read("in")]).limits(limits);
+    let asked = StreamRun::of(run).from_file(0).elements(1);
+    let opened = far.streams().open(&program.expect("a program"), &asked);
+    let stream = opened.expect("room");
+    let read = StreamRead {
+        namespace: NamespaceId::new(1),
+        stream: stream.number(),
+        bytes: 4096,
+        data: DataPointer::Prp { prp1: 0, prp2: 0 },
+    };
+    let mut entry = IoCommand::Stream(StreamCommand::Read(read)).encode(CommandId::new(9));
+    let length = 4096;
+    nvme::fabrics::Sgl::Transport { length }.encode_into(&mut entry);
+    let mut dying = Host::connect(server.addresses()[0], SUBSYSTEM_NQN, Digests::default());
+    dying.io.send_command(&entry, &[]);
+    // The drive is at it when another's commands have come and gone.
+    far.read(0, 1).expect("there");
+    let hosts = |snapshot: &attach::tcp::ServerSnapshot| snapshot.controllers;
+    until(&server, |snapshot| hosts(snapshot) == 2);
+    drop(dying);
+    until(&server, |snapshot| hosts(snapshot) == 1);
+    let write = async |served: &Served| {
+        let block = vec![3; 64 * served.host().block_bytes() as usize];
+        served.host().write(100, &block).await.expect("room");
+        let queue = served.host().queue(0).expect("there");
+        let reserved = host::Transport::memory(&queue).borrow().reserved_bytes();
+        reserved
+    };
+    let writes = engine.handle().run(move |served| async move {
+        // The read is aborted meanwhile.
+        write(&served).await;
+        let before = write(&served).await;
+        let mut after = before;
+        for _ in 0..300 {
+            after = write(&served).await;
+        }
+        (before, after)
+    });
+    let (before, after) = writes.expect("served");
+    assert!(after < before + (8 << 20), "{before} bytes, then {after}");
+    server.close();
+    drop(engine);
 }
 
 /// Connections that are cut off, closed one way, or not read from, while a host works.

@@ -11,12 +11,13 @@ use crate::keeper::keep;
 
 /// Connects to a drive elsewhere, at `nvme+tcp://HOST[:PORT][/NQN]` or `nvme+unix://PATH`; its silence for longer than `timeout` seconds is an error.
 #[pyfunction]
-#[pyo3(signature = (address, timeout, header_digest = false, data_digest = false))]
+#[pyo3(signature = (address, timeout, header_digest = false, data_digest = false, host_nqn = None))]
 pub(crate) fn connect(
     address: &str,
     timeout: f64,
     header_digest: bool,
     data_digest: bool,
+    host_nqn: Option<String>,
 ) -> PyResult<Drive> {
     let address: Address = address
         .parse()
@@ -31,6 +32,9 @@ pub(crate) fn connect(
     options.timeout = span;
     options.digests.header = header_digest;
     options.digests.data = data_digest;
+    if let Some(name) = host_nqn {
+        options.host_nqn = name;
+    }
     let key = keep(|| initiator::connect(&address, options, watch()).map_err(to_python))?;
     Ok(Drive(key))
 }

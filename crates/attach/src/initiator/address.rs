@@ -4,11 +4,11 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use nvme::fabrics::NVME_TCP_PORT;
+
 /// What addresses begin with.
 const TCP: &str = "nvme+tcp://";
 const UNIX: &str = "nvme+unix://";
-/// The port of NVMe/TCP (TCP 3.1.1; IANA).
-const PORT: u16 = 4420;
 
 /// The address of a drive, or of a discovery controller that names one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,7 +125,7 @@ fn on_network(text: &str) -> Result<(Place, Option<&str>), &'static str> {
         return Err("it names no host");
     }
     let port = match port.map(str::parse) {
-        None => PORT,
+        None => NVME_TCP_PORT,
         Some(Ok(0) | Err(_)) => return Err("its port is no number from 1 to 65535"),
         Some(Ok(port)) => port,
     };
@@ -177,7 +177,8 @@ mod tests {
         }
         let short: Address = "nvme+tcp://drive/".parse().expect("an address");
         let host = "drive".to_owned();
-        assert_eq!(short.place, Place::Network { host, port: PORT });
+        let port = NVME_TCP_PORT;
+        assert_eq!(short.place, Place::Network { host, port });
         assert_eq!(short.nqn, None);
         for (text, nqn) in [
             ("nvme+unix:///a/b", None),

@@ -8,7 +8,7 @@ use bitline::inside::{Capsule, Response};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError, unbounded};
 use nvme::fabrics::pdu::{FatalError, PduError};
 use nvme::fabrics::{DISCOVERY_NQN, Sgl};
-use nvme::{CompletionEntry, QueueId, Status, SubmissionEntry};
+use nvme::{CompletionEntry, QueueId, Status, SubmissionEntry, Transfers};
 
 use super::connection::{Connection, Event, Heard, Owner};
 use super::options::Options;
@@ -83,7 +83,7 @@ impl Association {
     /// Has a thread tell the controller that this host is there.
     pub(super) fn keep_alive(&self) -> Result<(), String> {
         let admin = self.queues.get(&0).ok_or("there is no admin queue")?;
-        admin.keep_alive(self.options.keep_alive)
+        admin.keep_alive(self.options.keep_alive_every())
     }
 
     /// Sends a command.
@@ -91,8 +91,7 @@ impl Association {
         let Capsule {
             mut entry,
             data,
-            outgoing,
-            incoming,
+            transfers,
             ..
         } = capsule;
         let is_connect = entry.opcode == nvme::fabrics::FABRICS_OPCODE;
@@ -101,19 +100,15 @@ impl Association {
             false => self.capsule_bytes,
         };
         let is_in_capsule = data.len() <= room;
-        // Which bytes the descriptor counts: nvme::fabrics::Transfers says it of commands that move data both ways.
-        let length = match (incoming, outgoing) {
-            (0, _) => data.len(),
-            (incoming, outgoing) => incoming.max(outgoing),
-        };
-        let length = u32::try_from(length).map_err(|_| "more than 4 GiB".to_owned())?;
-        let sgl = match is_in_capsule && incoming == 0 && !data.is_empty() {
+        let length = transfers.descriptor_bytes();
+        let is_described = !data.is_empty() && !transfers.describes_result();
+        let sgl = match is_in_capsule && is_described {
             true => Sgl::InCapsule { offset: 0, length },
             false => Sgl::Transport { length },
         };
         sgl.encode_into(&mut entry);
         // What is at the metadata pointer follows the other data; an address of this host means nothing there.
-        if data.len() > outgoing {
+        if transfers.pointed > 0 {
             entry.metadata_pointer.set(0);
         }
         let key = (queue, entry.command().get());
@@ -127,7 +122,7 @@ impl Association {
         }
         let in_flight = InFlight {
             outgoing,
-            incoming,
+            incoming: transfers.to_host as usize,
             data: Vec::new(),
         };
         self.in_flight.insert(key, in_flight);
@@ -164,11 +159,15 @@ impl Association {
         &mut self,
         queue: u16,
         mut entry: SubmissionEntry,
-        (data, incoming): (Vec<u8>, usize),
+        (data, to_host): (Vec<u8>, u32),
     ) -> Result<(CompletionEntry, Vec<u8>), String> {
         entry.command_id.set(OWN_COMMAND);
-        let outgoing = data.len();
-        self.send(queue, Capsule::new(entry, (data, outgoing), incoming))?;
+        let transfers = Transfers {
+            to_controller: data.len() as u32,
+            pointed: 0,
+            to_host,
+        };
+        self.send(queue, Capsule::new(entry, data, transfers))?;
         let until = Instant::now() + self.options.timeout;
         let mut others = VecDeque::new();
         let came = loop {

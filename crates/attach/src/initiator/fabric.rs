@@ -31,8 +31,9 @@ impl Initiator {
     /// Connects to the controller of a drive; an address without an NQN is asked which drive it has.
     ///
     /// # Errors
-    /// Whoever does not answer, or not as the standards say; an address that has no drive, or several.
+    /// Options that cannot be; whoever does not answer, or not as the standards say; an address that has no drive, or several.
     pub fn connect(address: &Address, options: Options) -> Result<Initiator, HostError> {
+        options.validate().map_err(HostError::Usage)?;
         let failed = |why: String| HostError::Transport(format!("{address}: {why}"));
         let place = address.place.clone();
         let (nqn, place) = match (&address.nqn, place) {
@@ -52,7 +53,7 @@ impl Initiator {
             name: address.to_string(),
             place: address.place.clone(),
             nqn,
-            host_id: host_id(&options),
+            host_id: options.host_id(),
             options,
             given: Given {
                 queues: 0,
@@ -143,7 +144,7 @@ fn discovered((host, port): (&str, u16), options: &Options) -> Result<(String, u
     let host = host.to_owned();
     let peer = Peer::of(&Place::Network { host, port })?;
     let mut association = Association::new(0, peer, DISCOVERY_NQN, options.clone());
-    setup::begin(&mut association, host_id(options))?;
+    setup::begin(&mut association, options.host_id())?;
     let found = setup::discover(&mut association)?;
     match &found[..] {
         [] => Err("it knows of no drive that is reached over TCP".into()),
@@ -157,16 +158,4 @@ fn discovered((host, port): (&str, u16), options: &Options) -> Result<(String, u
             ))
         }
     }
-}
-
-/// HOSTID: of the name, so that all connections of this process have the same one (a UUID of version 8, RFC 9562).
-fn host_id(options: &Options) -> [u8; 16] {
-    let mut id = [0_u8; 16];
-    for (at, byte) in options.host_nqn.bytes().enumerate() {
-        let place = &mut id[at % 16];
-        *place = place.rotate_left(3) ^ byte;
-    }
-    id[6] = 0x80 | id[6] & 0x0F;
-    id[8] = 0x80 | id[8] & 0x3F;
-    id
 }

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use nvme::command::{FeatureId, GetLogPage, Identify, LogPageId, SetFeatures};
 use nvme::fabrics::{
     ConnectCommand, ConnectData, DISCOVERY_LOG, DiscoveryEntry, DiscoveryHead, Property,
-    PropertyGet, PropertySet, SubsystemType, configuration, nqn_of, state,
+    PropertyGet, PropertySet, SubsystemType, TRANSPORT_TCP, capabilities, configuration, nqn_of,
+    state,
 };
 use nvme::identify::{Cns, IDENTIFY_BYTES, IdentifyController};
 use nvme::{
@@ -23,8 +24,6 @@ const ADMIN_ENTRIES: u16 = 32;
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 /// Entries of a discovery log that are read: more are more than somebody would choose from.
 const DISCOVERED_MAX: u64 = 1024;
-/// TRTYPE: TCP.
-const TCP: u8 = 3;
 /// What a command has instead of a pointer: the association describes its data.
 const NOWHERE: DataPointer = DataPointer::Prp { prp1: 0, prp2: 0 };
 
@@ -101,7 +100,7 @@ pub(super) fn discover(association: &mut Association) -> Result<Vec<(String, Str
     let entries = <[DiscoveryEntry]>::ref_from_bytes(&entries)
         .map_err(|_| "a discovery log page that is cut off".to_owned())?;
     let is_wanted = |entry: &&DiscoveryEntry| {
-        entry.transport == TCP && entry.subsystem_type == SubsystemType::Nvm as u8
+        entry.transport == TRANSPORT_TCP && entry.subsystem_type == SubsystemType::Nvm as u8
     };
     let mut found: Vec<(String, String)> = Vec::new();
     for entry in entries.iter().filter(is_wanted) {
@@ -173,26 +172,28 @@ fn property(association: &mut Association, property: Property) -> Result<u64, St
 }
 
 /// Enables the controller, and waits until it is ready.
-fn enable(association: &mut Association, capabilities: u64) -> Result<(), String> {
+fn enable(association: &mut Association, told: u64) -> Result<(), String> {
     /// CAP.TO: units of 500 ms.
     const HALF: Duration = Duration::from_millis(500);
-    let identified = capabilities & nvme::fabrics::capabilities::COMMAND_SETS_IDENTIFIED != 0;
-    let sets = match identified {
-        true => configuration::ALL_COMMAND_SETS << configuration::COMMAND_SET_SHIFT,
-        false => 0,
+    let has = |sets: u64| told & sets != 0;
+    let sets = match has(capabilities::COMMAND_SETS_IDENTIFIED) {
+        true => configuration::ALL_COMMAND_SETS,
+        false if has(capabilities::NO_COMMAND_SET) => configuration::ADMIN_COMMANDS_ONLY,
+        false => configuration::NVM_COMMAND_SET,
     };
+    let sets = sets << configuration::COMMAND_SET_SHIFT;
     let value = configuration::ENABLE | configuration::ENTRY_SIZES | sets;
     let entry = PropertySet::new(Property::Configuration, value.into()).entry();
     let (completion, _) = association.call(0, entry, (Vec::new(), 0))?;
     check("Property Set", completion)?;
-    let patience = HALF * (capabilities >> 24 & 0xFF) as u32;
+    let patience = HALF * (told >> 24 & 0xFF) as u32;
     let until = Instant::now() + patience.max(HALF).min(association.options.timeout);
     loop {
-        let told = property(association, Property::Status)? as u32;
-        if told & state::FATAL != 0 {
+        let status = property(association, Property::Status)? as u32;
+        if status & state::FATAL != 0 {
             return Err("the controller has a fatal error (CSTS.CFS)".into());
         }
-        if told & state::READY != 0 {
+        if status & state::READY != 0 {
             return Ok(());
         }
         if Instant::now() > until {
@@ -229,7 +230,7 @@ fn ask(
     bytes: usize,
 ) -> Result<Vec<u8>, String> {
     let entry = command.encode(CommandId::new(0));
-    let (completion, data) = association.call(0, entry, (Vec::new(), bytes))?;
+    let (completion, data) = association.call(0, entry, (Vec::new(), bytes as u32))?;
     check(name, completion)?;
     Ok(data)
 }

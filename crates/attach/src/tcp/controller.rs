@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use nvme::command::LogPageId;
 use nvme::fabrics::{Property, capabilities, configuration, state};
+use nvme::identify::VERSION_2_1;
 use nvme::{AsyncEvent, NamespaceId, Status};
 
-/// Version 2.1.0 of the Base specification (VS).
-const VERSION: u32 = 0x0002_0100;
 /// CAP.TO: 500 milliseconds; a controller is ready at once.
 const READY_TIMEOUT: u8 = 1;
 /// Asynchronous Event Requests that it holds (AERL + 1).
@@ -72,11 +71,12 @@ struct Events {
 }
 
 /// What follows from setting a property.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Consequence {
-    Nothing,
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Consequence {
     /// It is reset, so its I/O queues go.
-    QueuesGo,
+    pub(super) queues_go: bool,
+    /// It is shut down: what the drive has acknowledged is to be made durable ([`Controller::is_shut_down`]).
+    pub(super) shuts_down: bool,
 }
 
 impl Controller {
@@ -132,7 +132,7 @@ impl Controller {
             ControllerKind::Io => {
                 capabilities::NVM_COMMAND_SET | capabilities::COMMAND_SETS_IDENTIFIED
             }
-            ControllerKind::Discovery => capabilities::NVM_COMMAND_SET,
+            ControllerKind::Discovery => capabilities::NO_COMMAND_SET,
         };
         match property {
             Property::Capabilities => Some(
@@ -141,7 +141,7 @@ impl Controller {
                     | capabilities::timeout(READY_TIMEOUT)
                     | command_sets,
             ),
-            Property::Version => Some(VERSION.into()),
+            Property::Version => Some(VERSION_2_1.into()),
             Property::Configuration => Some(self.configuration.into()),
             Property::Status => Some(self.state.into()),
             Property::ReadyTimeouts => {
@@ -163,27 +163,36 @@ impl Controller {
         }
         let (before, now) = (self.configuration, value as u32);
         self.configuration = now;
-        let shuts_down = now & configuration::SHUTDOWN != 0;
-        if shuts_down && before & configuration::SHUTDOWN == 0 {
-            self.state |= state::SHUTDOWN_COMPLETE;
+        let shuts_down =
+            now & configuration::SHUTDOWN != 0 && before & configuration::SHUTDOWN == 0;
+        if shuts_down {
+            self.state = self.state & !state::SHUTDOWN | state::SHUTDOWN_PROCESSING;
         }
         let (was_enabled, is_enabled) = (
             before & configuration::ENABLE != 0,
             now & configuration::ENABLE != 0,
         );
+        let consequence = Consequence {
+            queues_go: was_enabled && !is_enabled,
+            shuts_down,
+        };
         match (was_enabled, is_enabled) {
-            (false, true) => {
-                self.state = state::READY;
-                Ok(Consequence::Nothing)
-            }
+            (false, true) => self.state = state::READY,
             (true, false) => {
                 self.state &= !state::READY;
                 self.events.waiting.clear();
                 self.events.told.clear();
                 self.events.wanted = EVENTS_DEFAULT;
-                Ok(Consequence::QueuesGo)
             }
-            _ => Ok(Consequence::Nothing),
+            _ => {}
+        }
+        Ok(consequence)
+    }
+
+    /// What the drive had acknowledged when it was shut down is durable.
+    pub(super) fn is_shut_down(&mut self) {
+        if self.state & state::SHUTDOWN == state::SHUTDOWN_PROCESSING {
+            self.state = self.state & !state::SHUTDOWN | state::SHUTDOWN_COMPLETE;
         }
     }
 
@@ -295,13 +304,23 @@ mod tests {
         let mut controller = one();
         assert!(!controller.is_ready());
         let set = controller.set_property(Property::Configuration, 0x0046_0001);
-        assert_eq!(set, Ok(Consequence::Nothing));
+        assert_eq!(set, Ok(Consequence::default()));
         assert_eq!(controller.property(Property::Status), Some(1));
         let reset = controller.set_property(Property::Configuration, 0x0046_0000);
-        assert_eq!(reset, Ok(Consequence::QueuesGo));
+        let queues_go = Consequence {
+            queues_go: true,
+            shuts_down: false,
+        };
+        assert_eq!(reset, Ok(queues_go));
         assert_eq!(controller.property(Property::Status), Some(0));
         let shut = controller.set_property(Property::Configuration, 0x0046_4000);
-        assert_eq!(shut, Ok(Consequence::Nothing));
+        let shuts_down = Consequence {
+            queues_go: false,
+            shuts_down: true,
+        };
+        assert_eq!(shut, Ok(shuts_down));
+        assert_eq!(controller.property(Property::Status), Some(4), "under way");
+        controller.is_shut_down();
         assert_eq!(controller.property(Property::Status), Some(8));
         assert!(controller.set_property(Property::Status, 0).is_err());
         assert_eq!(controller.property(Property::SubsystemReset), None);

@@ -3,7 +3,7 @@
 use nvme::CompletionEntry;
 use nvme::fabrics::{CAPSULE_COMMAND_BYTES, DISCOVERY_NQN, nqn_field, pdu::IN_CAPSULE_BYTES};
 use nvme::identify::{
-    Cns, IDENTIFY_BYTES, IdentifyController, IdentifyNamespace, NamespaceDescriptor,
+    Cns, IDENTIFY_BYTES, IdentifyController, IdentifyNamespace, NamespaceDescriptor, VERSION_2_1,
     namespace_descriptors,
 };
 use sha2::{Digest, Sha256};
@@ -16,8 +16,9 @@ use super::options::ServerOptions;
 const SEVERAL_CONTROLLERS: u8 = 1 << 1;
 /// NMIC bit 0: a namespace may be attached to several controllers.
 const SHARED: u8 = 1;
-/// SGLS: bits 1:0 SGLs, bit 20 the transport's data block, bit 18 (longer than the data) and bit 21 (offsets) are not said.
-const SGL_SUPPORT: u32 = 1 | 1 << 20;
+/// SGLS: bits 1:0, SGLs without alignment; bit 20, addresses that are offsets into the capsule; bit 21, the transport's data block. Not
+/// bit 18, descriptors of more than the data (Base 5.1.13.2.1).
+const SGL_SUPPORT: u32 = 1 | 1 << 20 | 1 << 21;
 /// VWC bit 0.
 const VOLATILE_CACHE_PRESENT: u8 = 1;
 /// OFCS bit 0: Disconnect.
@@ -90,7 +91,7 @@ impl Described {
         page.serial_number = padded(&self.serial_number);
         page.model_number = padded("Bitline discovery");
         page.firmware_revision = padded("1");
-        page.version.set(0x0002_0100);
+        page.version.set(VERSION_2_1);
         page.max_data_transfer = self.transfer_exponent;
         page.controller_type = DISCOVERY_CONTROLLER;
         page.log_page_attributes = LONG_LOGS;

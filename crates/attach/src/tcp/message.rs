@@ -1,7 +1,6 @@
 //! What passes between the thread that serves connections and the drive's.
 
-use nvme::fabrics::Transfers;
-use nvme::{AsyncEvent, NamespaceId, Status, SubmissionEntry};
+use nvme::{AsyncEvent, CommandSet, NamespaceId, Status, SubmissionEntry, Transfers};
 
 /// A command under way: of which connection, and which of its commands. What has gone by the time it is done is not mistaken for
 /// another, as no two connections have the same epoch.
@@ -18,42 +17,29 @@ pub(crate) enum Order {
     Command(Box<DriveCommand>),
     /// Break it off, if that can be.
     Cancel(Ticket),
+    /// Make durable what it has acknowledged, as a host shuts a controller down: its number, and the epoch of its admin queue.
+    ShutDown(u16, u64),
 }
 
 /// A command for the drive.
 pub(crate) struct DriveCommand {
     pub(crate) ticket: Ticket,
-    /// Of an admin queue.
-    pub(crate) is_admin: bool,
+    /// What its opcode means: that of its queue, and of its namespace.
+    pub(crate) set: CommandSet,
     /// Which of the drive's queue pairs an I/O command goes through: taken modulo their number.
     pub(crate) pair: u16,
     pub(crate) entry: SubmissionEntry,
     pub(crate) transfers: Transfers,
-    /// Its buffer: what came to the controller, and behind it, if the entry's metadata pointer names that, room for what goes to
-    /// the host. Otherwise both have the same place.
+    /// Its buffer, as [`Transfers::buffer_bytes`] has it.
     pub(crate) data: Option<Box<[u8]>>,
-}
-
-impl DriveCommand {
-    /// Where in the buffer what goes to the host begins.
-    pub(crate) fn result_offset(transfers: &Transfers) -> usize {
-        match transfers.is_two_way() {
-            true => transfers.pointed as usize,
-            false => 0,
-        }
-    }
-
-    /// Bytes that the buffer must have.
-    pub(crate) fn buffer_bytes(transfers: &Transfers) -> usize {
-        let result = DriveCommand::result_offset(transfers) + transfers.to_host as usize;
-        result.max(transfers.to_controller as usize)
-    }
 }
 
 /// What the drive has to tell.
 pub(crate) enum Told {
     /// A command is done.
     Done(Done),
+    /// What was acknowledged before that order is durable.
+    ShutDown(u16, u64),
     /// Something happened that hosts may want to know; with the namespaces that have changed.
     Event(AsyncEvent, Vec<NamespaceId>),
 }

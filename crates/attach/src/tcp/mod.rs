@@ -7,6 +7,7 @@
 mod connection;
 mod controller;
 mod discovery;
+mod facts;
 mod identify;
 mod mailbox;
 mod message;
@@ -18,6 +19,7 @@ mod target;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use options::check_nqn;
 pub use options::{Listen, NVME_TCP_PORT, SUBSYSTEM_NQN, ServerError, ServerOptions};
 pub use server::{Server, ServerSnapshot};
 pub use target::Counted;

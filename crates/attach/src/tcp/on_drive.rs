@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bitline::inside::{Durable, InsideHost, Queue};
 use host::{Memory, Transport};
 use nvme::command::{LogPageId, opcode};
-use nvme::{AsyncEvent, DataPointer, Status, SubmissionEntry};
+use nvme::{AsyncEvent, CommandSet, DataPointer, Status, SubmissionEntry, Transfers};
 use sim::{Either, JoinHandle, resource::Signal, select};
 
 use super::mailbox::Mailbox;
@@ -67,6 +67,11 @@ impl OnDrive {
         for order in orders {
             match order {
                 Order::Command(command) => self.begin(command),
+                Order::ShutDown(controller, epoch) => {
+                    let own = self.clone();
+                    self.served
+                        .spawn(async move { own.shut_down(controller, epoch).await });
+                }
                 Order::Cancel(ticket) => {
                     let running = self.running.borrow_mut().remove(&ticket);
                     if let Some(running) = running {
@@ -88,7 +93,7 @@ impl OnDrive {
 
     fn begin(self: &std::rc::Rc<OnDrive>, command: Box<DriveCommand>) {
         let (own, ticket) = (self.clone(), command.ticket);
-        if !command.is_admin && may_be_cancelled(&command.entry) {
+        if may_be_cancelled(command.set, &command.entry) {
             let running = self.served.sim().spawn(async move {
                 own.carry_out(command).await;
                 own.running.borrow_mut().remove(&ticket);
@@ -105,13 +110,13 @@ impl OnDrive {
     async fn carry_out(&self, command: Box<DriveCommand>) {
         let DriveCommand {
             ticket,
-            is_admin,
+            set,
             pair,
             mut entry,
             transfers,
             data,
         } = *command;
-        let begun = self.served.begin(kind_of(is_admin, entry.opcode));
+        let begun = self.served.begin(kind_of(set, entry.opcode));
         let counted = data.as_ref().map_or(0, |data| data.len() as u64);
         let mut promise = Promise {
             mailbox: self.mailbox.clone(),
@@ -130,15 +135,10 @@ impl OnDrive {
             true => transfers.to_host,
             false => length,
         };
-        place(
-            &mut entry,
-            &lent,
-            &command_layout(&transfers, length),
-            is_admin,
-        );
-        let completion = match is_admin {
-            true => queue.admin(&entry).await,
-            false => queue.io(&entry).await,
+        place(set, &mut entry, &lent, &layout_of(&transfers));
+        let completion = match set {
+            CommandSet::Admin => queue.admin(&entry).await,
+            _ => queue.io(&entry).await,
         };
         let (mut status, results) = match completion {
             Ok(completion) => (
@@ -147,7 +147,7 @@ impl OnDrive {
             ),
             Err(_) => (Status::INTERNAL_ERROR, [0, 0]),
         };
-        if !is_admin && status.is_success() && self.has_to_be_durable(&entry) {
+        if set == CommandSet::Nvm && status.is_success() && self.has_to_be_durable(&entry) {
             status = self.flush().await;
         }
         begun.end(moved.into(), status.is_success());
@@ -157,13 +157,20 @@ impl OnDrive {
         }
     }
 
-    /// Whether an acknowledgement of it says that data is durable, which an image is only after a flush.
+    /// Whether an acknowledgement of a command of the NVM set says that data is durable, which an image is only after a flush.
     fn has_to_be_durable(&self, entry: &SubmissionEntry) -> bool {
         let writes_through = matches!(
             entry.opcode,
             opcode::WRITE | opcode::WRITE_ZEROES | opcode::COPY
         ) && entry.cdw12.get() & FORCE_UNIT_ACCESS != 0;
         self.durable.has_image() && (entry.opcode == opcode::FLUSH || writes_through)
+    }
+
+    /// Makes durable what was acknowledged. Where that fails the shutdown is never told to be complete.
+    async fn shut_down(&self, controller: u16, epoch: u64) {
+        if self.durable.flush().await.is_ok() {
+            self.mailbox.post(Told::ShutDown(controller, epoch));
+        }
     }
 
     async fn flush(&self) -> Status {
@@ -207,30 +214,26 @@ struct Layout {
     pointed_at: Option<u64>,
 }
 
-fn command_layout(transfers: &nvme::fabrics::Transfers, length: u32) -> Layout {
-    let pointed = transfers.pointed;
-    match (pointed > 0, transfers.is_two_way()) {
+fn layout_of(transfers: &Transfers) -> Layout {
+    let own = transfers.at_data_pointer();
+    let is_pointed = transfers.pointed > 0;
+    match transfers.is_two_way() {
         // What the metadata pointer names comes first, and the result behind it.
-        (true, true) => Layout {
-            data_at: DriveCommand::result_offset(transfers) as u64,
+        true if is_pointed => Layout {
+            data_at: transfers.result_offset() as u64,
             data_bytes: transfers.to_host,
             pointed_at: Some(0),
         },
-        (true, false) => Layout {
+        _ => Layout {
             data_at: 0,
-            data_bytes: transfers.to_controller - pointed,
-            pointed_at: Some(u64::from(transfers.to_controller - pointed)),
-        },
-        (false, _) => Layout {
-            data_at: 0,
-            data_bytes: length,
-            pointed_at: None,
+            data_bytes: own.max(transfers.to_host),
+            pointed_at: is_pointed.then_some(own.into()),
         },
     }
 }
 
 /// Has an entry name the buffer, and no other memory: what the host put into its pointers means nothing here.
-fn place(entry: &mut SubmissionEntry, lent: &Lent, layout: &Layout, is_admin: bool) {
+fn place(set: CommandSet, entry: &mut SubmissionEntry, lent: &Lent, layout: &Layout) {
     let address = lent.address.unwrap_or(0);
     DataPointer::Sgl {
         address: address + layout.data_at,
@@ -241,22 +244,28 @@ fn place(entry: &mut SubmissionEntry, lent: &Lent, layout: &Layout, is_admin: bo
         },
     }
     .encode_into(entry);
-    // A Simple Lookup has its mask there.
-    if is_admin || entry.opcode != opcode::SIMPLE_LOOKUP {
+    // A Simple Lookup has its mask there, and commands of compute namespaces how long their data is.
+    let is_pointer = match set {
+        CommandSet::Nvm => entry.opcode != opcode::SIMPLE_LOOKUP,
+        CommandSet::Compute => false,
+        CommandSet::Admin | CommandSet::Memory => true,
+    };
+    if is_pointer {
         let pointed = layout.pointed_at.map_or(0, |at| address + at);
         entry.metadata_pointer.set(pointed);
     }
 }
 
-fn kind_of(is_admin: bool, opcode: u8) -> Kind {
-    match (is_admin, opcode) {
-        (true, _) => Kind::Admin,
-        (false, opcode::READ) => Kind::Read,
-        (false, opcode::WRITE) => Kind::Write,
-        (false, opcode::FLUSH) => Kind::Flush,
-        (false, opcode::DATASET_MANAGEMENT) => Kind::Discard,
-        (false, opcode::WRITE_ZEROES) => Kind::WriteZeroes,
-        (false, opcode::EXECUTE_PROGRAM) => Kind::Task,
+fn kind_of(set: CommandSet, opcode: u8) -> Kind {
+    match (set, opcode) {
+        (CommandSet::Admin, _) => Kind::Admin,
+        (CommandSet::Nvm, opcode::READ) => Kind::Read,
+        (CommandSet::Nvm, opcode::WRITE) => Kind::Write,
+        (CommandSet::Nvm, opcode::FLUSH) => Kind::Flush,
+        (CommandSet::Nvm, opcode::DATASET_MANAGEMENT) => Kind::Discard,
+        (CommandSet::Nvm, opcode::WRITE_ZEROES) => Kind::WriteZeroes,
+        (CommandSet::Nvm, opcode::EXECUTE_PROGRAM)
+        | (CommandSet::Compute, opcode::EXECUTE_OVER_MEMORY) => Kind::Task,
         _ => Kind::Other,
     }
 }

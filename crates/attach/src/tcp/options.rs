@@ -3,12 +3,11 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
+pub use nvme::fabrics::NVME_TCP_PORT;
 use nvme::fabrics::{DISCOVERY_NQN, NQN_BYTES_MAX};
 
 use crate::engine::EngineError;
 
-/// The port that IANA keeps for NVMe/TCP.
-pub const NVME_TCP_PORT: u16 = 4420;
 /// The name of a drive's subsystem, unless it is given another.
 pub const SUBSYSTEM_NQN: &str = "nqn.2026-11.io.bitline:drive";
 
@@ -162,7 +161,7 @@ impl ServerOptions {
 }
 
 /// Names as Base 4.5 has them: `nqn.`, and no longer than 223 bytes.
-fn check_nqn(key: &'static str, name: &str) -> Result<(), ServerError> {
+pub(crate) fn check_nqn(key: &'static str, name: &str) -> Result<(), ServerError> {
     if name.starts_with("nqn.") && name.len() <= NQN_BYTES_MAX && !name.contains('\0') {
         return Ok(());
     }

@@ -30,6 +30,8 @@ pub(super) struct Subsystem {
     allowed: Option<BTreeSet<String>>,
     controllers: BTreeMap<u16, Controller>,
     last_id: u16,
+    /// Controllers that came or went.
+    changes: u64,
     controllers_max: usize,
     io_queues: u16,
     queue_entries: u16,
@@ -58,6 +60,7 @@ impl Subsystem {
             allowed: allowed.map(|hosts| hosts.iter().cloned().collect()),
             controllers: BTreeMap::new(),
             last_id: 0,
+            changes: 0,
             controllers_max: options.controllers_max,
             io_queues: options.io_queues,
             queue_entries: options.queue_entries,
@@ -73,6 +76,11 @@ impl Subsystem {
     /// Entries of a queue, at most.
     pub(super) fn queue_entries(&self) -> u16 {
         self.queue_entries
+    }
+
+    /// How many controllers came or went so far.
+    pub(super) fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// Connects that were refused.
@@ -94,6 +102,7 @@ impl Subsystem {
 
     /// A controller is gone.
     pub(super) fn remove(&mut self, id: u16) -> Option<Controller> {
+        self.changes += 1;
         self.controllers.remove(&id)
     }
 
@@ -203,6 +212,7 @@ impl Subsystem {
         let id = self.free_id();
         let controller = Controller::new(id, kind, host, key, self.queue_entries, keep_alive, now);
         self.controllers.insert(id, controller);
+        self.changes += 1;
         Ok(id)
     }
 

@@ -10,7 +10,7 @@ use host::admin::Admin;
 use host::bits::BitsDevice;
 use host::block::BlockDevice;
 use media::nand::Nand;
-use nvme::NamespaceId;
+use nvme::{CommandSet, NamespaceId};
 
 use super::{Drive, Durable};
 use crate::driver::Queue;
@@ -114,6 +114,9 @@ pub trait InsideHost {
     /// If there is no such pair.
     fn queue(&self, pair: usize) -> Result<Queue, host::Error>;
 
+    /// The drive's namespaces of other command sets than NVM, and which these are.
+    fn namespaces_of_other_sets(&self) -> Vec<(NamespaceId, CommandSet)>;
+
     /// The first namespace as a block device, on queue pair `pair`.
     ///
     /// # Errors
@@ -154,6 +157,10 @@ impl InsideHost for Host {
 
     fn queue(&self, pair: usize) -> Result<Queue, host::Error> {
         Queue::new(self.driver.clone(), pair)
+    }
+
+    fn namespaces_of_other_sets(&self) -> Vec<(NamespaceId, CommandSet)> {
+        self.driver.other_sets()
     }
 
     async fn namespace(

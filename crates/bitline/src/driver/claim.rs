@@ -13,7 +13,7 @@ pub(super) struct Left {
     pub(super) count: Cell<u64>,
     /// Who waits until there are none.
     pub(super) waiting: RefCell<Vec<TaskId>>,
-    /// Runs of programs among them that are to be aborted: the queue pair, and the command.
+    /// Runs of programs and stream reads among them that are to be aborted: the queue pair, and the command.
     pub(super) runs: RefCell<Vec<(u16, u16)>>,
     /// Rung when there are any.
     pub(super) runs_left: Signal,
@@ -32,7 +32,7 @@ impl Left {
 
 /// A command under way. Dropping it before its completion leaves the command to
 /// the drive, and its identifier taken until then; the buffers that its caller drops with it are
-/// not used again before. A run of a program, which may go on for long, is aborted.
+/// not used again before. A run of a program or a stream read, which may go on for ever, is aborted.
 pub(super) struct Claim<'a> {
     pub(super) pair: &'a QueuePair,
     pub(super) memory: &'a Memory,

@@ -45,6 +45,14 @@ impl Controller {
         }
     }
 
+    /// The namespaces of other command sets than NVM.
+    pub(super) fn other_sets(&self) -> Vec<(NamespaceId, CommandSet)> {
+        match self {
+            Controller::Here(controller) => controller.other_sets(),
+            Controller::Far(far) => far.other_sets(),
+        }
+    }
+
     /// The one that is far, if it is.
     #[inline]
     pub(super) fn far(&self) -> Option<&Rc<Far>> {

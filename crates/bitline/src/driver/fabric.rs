@@ -1,7 +1,7 @@
 //! What carries commands to a controller elsewhere, and what comes back (NVMe Base 2.1, 2.2.2: the message-based model).
 
 use host::Error;
-use nvme::{CompletionEntry, QueueId, SubmissionEntry};
+use nvme::{CompletionEntry, QueueId, SubmissionEntry, Transfers};
 
 /// A way to the controller of a drive that is not in this process, such as NVMe/TCP. It is connected, and its controller enabled.
 ///
@@ -38,13 +38,10 @@ pub trait Fabric {
 pub struct Capsule {
     /// The command as it lies in the queue: its data pointer and metadata pointer name places in this host's memory.
     pub entry: SubmissionEntry,
-    /// What goes to the controller: the data of the data pointer, then that of the metadata pointer
-    /// ([`nvme::Transfers`]).
+    /// What goes to the controller: the data of the data pointer, then that of the metadata pointer.
     pub data: Vec<u8>,
-    /// Bytes of it that are the data pointer's.
-    pub outgoing: usize,
-    /// Bytes that may come back at the data pointer, at most.
-    pub incoming: usize,
+    /// How many bytes these are, and how many may come back at the data pointer.
+    pub transfers: Transfers,
 }
 
 /// What came of a command.
@@ -60,17 +57,12 @@ pub struct Response {
 }
 
 impl Capsule {
-    /// A command, and what it takes with it; so many bytes of that are its data pointer's.
-    pub fn new(
-        entry: SubmissionEntry,
-        (data, outgoing): (Vec<u8>, usize),
-        incoming: usize,
-    ) -> Capsule {
+    /// A command, and what it takes with it.
+    pub fn new(entry: SubmissionEntry, data: Vec<u8>, transfers: Transfers) -> Capsule {
         Capsule {
             entry,
             data,
-            outgoing,
-            incoming,
+            transfers,
         }
     }
 }

@@ -114,6 +114,11 @@ impl Far {
         known.map_or(CommandSet::Nvm, |(_, set)| *set)
     }
 
+    /// The namespaces of other command sets than NVM, as far as they were learned.
+    pub(super) fn other_sets(&self) -> Vec<(NamespaceId, CommandSet)> {
+        self.others.borrow().clone()
+    }
+
     /// Commands sent so far.
     pub(crate) fn sent(&self) -> u64 {
         self.sent.get()
@@ -187,25 +192,22 @@ impl Far {
             self.complete(queue, ended(&entry, Status::SUCCESS));
             return Ok(());
         }
-        let set = match is_admin {
-            true => CommandSet::Admin,
-            false => CommandSet::Nvm,
-        };
-        let moved = Transfers::of(set, &entry)?;
+        let set = self.set_of(queue, entry.namespace());
+        let moved = Transfers::of_memory(set, &entry)?;
         let memory = self.host.memory.borrow();
-        let bytes = moved.outgoing.max(moved.incoming);
+        let (at_pointer, incoming) = (moved.at_data_pointer(), moved.to_host);
+        let bytes = at_pointer.max(incoming).into();
         let segments = DataPointer::decode(&entry)?.segments(bytes, &*memory)?;
-        let (outgoing, beside) = (moved.outgoing as usize, moved.beside);
-        let mut data = vec![0; outgoing + beside.length as usize];
-        segments.read(&*memory, &mut data[..outgoing])?;
-        if beside.length > 0 {
-            memory.read(beside.address, &mut data[outgoing..])?;
+        let mut data = vec![0; moved.to_controller as usize];
+        let (own, pointed) = data.split_at_mut(at_pointer as usize);
+        segments.read(&*memory, own)?;
+        if !pointed.is_empty() {
+            memory.read(entry.metadata_pointer.get(), pointed)?;
         }
         drop(memory);
-        let incoming = moved.incoming as usize;
         let outstanding = Outstanding {
             segments,
-            incoming,
+            incoming: incoming as usize,
             is_event_request: is_admin && entry.opcode == opcode::ASYNC_EVENT_REQUEST,
         };
         let before = self.with(queue, |queue| {
@@ -213,7 +215,7 @@ impl Far {
         });
         debug_assert!(before.flatten().is_none(), "identifiers are the driver's");
         self.sent.set(self.sent.get() + 1);
-        let capsule = Capsule::new(entry, (data, outgoing), incoming);
+        let capsule = Capsule::new(entry, data, moved);
         let sent = self.fabric.borrow_mut().send(queue, capsule);
         if let Err(error) = sent {
             self.fail(error);

@@ -18,8 +18,8 @@ use device::port::HostPort;
 use host::{Error, Memory};
 use nvme::command::{Abort, CreateCompletionQueue, CreateSubmissionQueue, opcode};
 use nvme::{
-    AdminCommand, CommandId, CommandSet, CompletionEntry, HostMemory, QueueId, QueuePriority,
-    SubmissionEntry,
+    AdminCommand, CommandId, CommandSet, CompletionEntry, HostMemory, NamespaceId, QueueId,
+    QueuePriority, SubmissionEntry,
 };
 use sim::{Sim, Time};
 use zerocopy::{FromZeros, IntoBytes};
@@ -146,7 +146,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Aborts runs of programs that nobody awaits any more, for ever.
+    /// Aborts runs of programs and stream reads that nobody awaits any more, for ever.
     async fn abort_runs(self: Rc<Driver>) {
         loop {
             self.left.runs_left.heard().await;
@@ -197,6 +197,13 @@ impl Driver {
         pairs
             .filter(|pair| pair.state.borrow().free.len() < pair.state.borrow().pending.len())
             .for_each(|pair| pair.trace_outstanding(&self.sim));
+    }
+
+    /// The namespaces of other command sets than NVM.
+    pub(crate) fn other_sets(&self) -> Vec<(NamespaceId, CommandSet)> {
+        self.controller
+            .get()
+            .map_or_else(Vec::new, Controller::other_sets)
     }
 
     /// Number of I/O queue pairs.
@@ -368,10 +375,11 @@ impl Driver {
     }
 }
 
-/// Whether a command runs a program, and is to be aborted if nobody awaits it any more.
+/// Whether a command may go on for ever, and is to be aborted if nobody awaits it any more: a run of a program, or a stream read that
+/// waits for output.
 fn is_run(set: CommandSet, opcode: u8) -> bool {
     match set {
-        CommandSet::Nvm => opcode == opcode::EXECUTE_PROGRAM,
+        CommandSet::Nvm => matches!(opcode, opcode::EXECUTE_PROGRAM | opcode::STREAM_READ),
         CommandSet::Compute => opcode == opcode::EXECUTE_OVER_MEMORY,
         CommandSet::Admin | CommandSet::Memory => false,
     }

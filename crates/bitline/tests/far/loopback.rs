@@ -78,8 +78,9 @@ impl Fabric for Loopback {
             let pair = usize::from(queue.get().max(1)) - 1;
             let way = host.queue(pair).expect("as many queues");
             let memory = way.memory().clone();
-            let bytes = capsule.outgoing.max(capsule.incoming) as u64;
-            let (at, beside) = capsule.data.split_at(capsule.outgoing);
+            let moved = capsule.transfers;
+            let bytes = moved.at_data_pointer().max(moved.to_host);
+            let (at, beside) = capsule.data.split_at(moved.at_data_pointer() as usize);
             let zeroes = vec![0; bytes as usize];
             let buffer = Buffer::holding(&memory, &zeroes).expect("room");
             let pointed = Buffer::holding(&memory, beside).expect("room");
@@ -103,7 +104,7 @@ impl Fabric for Loopback {
             let mut completion = completion.expect("it is here");
             completion.command_id = capsule.entry.command_id;
             let mut data = buffer.to_vec().expect("its own");
-            data.truncate(capsule.incoming);
+            data.truncate(moved.to_host as usize);
             answered
                 .borrow_mut()
                 .push_back(Response::new(queue, completion, data));

@@ -135,6 +135,14 @@ impl Controller {
         }
     }
 
+    /// The namespaces of other command sets than NVM.
+    pub fn other_sets(&self) -> Vec<(NamespaceId, CommandSet)> {
+        let local = self.local.iter().flat_map(|local| local.all());
+        let sets =
+            local.map(|namespace| (namespace.id, self.set_of(QueueId::new(1), namespace.id)));
+        sets.collect()
+    }
+
     /// The tenant that the namespace of an identifier is.
     #[inline]
     pub(super) fn tenant_of_namespace(&self, id: NamespaceId) -> Tenant {

@@ -38,7 +38,7 @@ use crate::stream::{Collectors, Streams};
 use admin::{Events, Features, Health, Sanitizing, Told};
 pub use admin::{HealthConfig, Teller};
 pub use config::{EntryFetch, FrontendConfig, FrontendConfigError};
-use dispatch::{CachedReads, DirectReads, Executing, Marks};
+use dispatch::{CachedReads, DirectReads, Executing, Fetching, Marks};
 use local::Local;
 use namespace::Namespaces;
 pub use namespace::{NAMESPACES_MAX, NamespaceConfig, NamespaceError};
@@ -118,6 +118,7 @@ pub struct Controller {
     /// Abort commands under way.
     aborts: Cell<u8>,
     executing: Executing,
+    fetching: Fetching,
     told: Told,
     port: Rc<HostTransfer>,
     bits: Rc<Bits>,
@@ -216,6 +217,7 @@ impl Controller {
             changed_namespaces: RefCell::default(),
             aborts: Cell::new(0),
             executing: Executing::default(),
+            fetching: Fetching::default(),
             told: Told::default(),
             port: backend.port.clone(),
             bits,

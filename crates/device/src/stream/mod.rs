@@ -10,6 +10,7 @@ pub mod collect;
 mod config;
 mod element;
 mod fed;
+mod give_up;
 mod input;
 mod notes;
 mod open;
@@ -36,6 +37,7 @@ use crate::task::{Data, Tasks};
 use crate::tx::Transactions;
 pub use collect::{CollectorConfig, CollectorCounts, CollectorId, Collectors};
 pub use config::StreamConfig;
+pub use give_up::GiveUp;
 use notes::Notes;
 pub use notes::StreamCounts;
 use open::Open;
@@ -309,18 +311,19 @@ impl Streams {
 
     /// Fetches what comes next of a stream's output: `most` bytes, unless the end comes before, or the host or a collector has to
     /// send more input first. `take` has the room of what it is given until it returns, call by call. Gives how many they were, or what became of the
-    /// stream if none are left; neither where more has to be sent.
+    /// stream if none are left; neither where more has to be sent. `give_up` ends it while it waits: then it gives what it has.
     ///
     /// # Errors
-    /// No Such Stream; what `take` reports.
+    /// No Such Stream; what `take` reports; Command Abort Requested if it was given up and has nothing.
     pub async fn fetch(
         &self,
         id: StreamId,
         most: u64,
+        give_up: &GiveUp,
         mut take: impl AsyncFnMut(u64, Data) -> Result<(), Status>,
     ) -> Result<(u64, Option<Outcome>), Status> {
         let stream = self.of(id)?;
-        let _turn = stream.fetching.acquire(1).await;
+        let _turn = give_up.unless_asked(stream.fetching.acquire(1)).await?;
         let waits_for_input = || {
             let input = &stream.pipeline.input;
             stream.pipeline.ends.input.is_none() && !input.has_end() && !stream.is_over()
@@ -328,27 +331,33 @@ impl Streams {
         if stream.pipeline.ends.output.is_some() {
             return match waits_for_input() {
                 true => Ok((0, None)),
-                false => Ok((0, Some(stream.over().await))),
+                false => Ok((0, Some(give_up.unless_asked(stream.over()).await?))),
             };
         }
         let output = &stream.pipeline.output;
         let mut fetched = 0;
         while fetched < most {
             let left = most - fetched;
-            let parts = output.take(left.min(output.at_once()), left);
-            let parts = match waits_for_input() {
-                true => match select(parts, stream.pipeline.rest.quiet()).await {
-                    Either::Left(parts) => parts,
-                    // What there is, though it be less.
-                    Either::Right(()) => match output.available() {
-                        0 => return Ok((fetched, None)),
-                        _ => output.take(1, left).await,
+            let next = async {
+                let parts = output.take(left.min(output.at_once()), left);
+                match waits_for_input() {
+                    true => match select(parts, stream.pipeline.rest.quiet()).await {
+                        Either::Left(parts) => Some(parts),
+                        // What there is, though it be less.
+                        Either::Right(()) => match output.available() {
+                            0 => None,
+                            _ => Some(output.take(1, left).await),
+                        },
                     },
-                },
-                false => parts.await,
+                    false => Some(parts.await),
+                }
             };
-            let Some(parts) = parts else {
-                break;
+            let parts = match give_up.unless_asked(next).await {
+                Ok(Some(Some(parts))) => parts,
+                Ok(Some(None)) => break,
+                Ok(None) => return Ok((fetched, None)),
+                Err(_) if fetched > 0 => return Ok((fetched, None)),
+                Err(aborted) => return Err(aborted),
             };
             let data = Data::joined(parts);
             let bytes = u64::from(data.bytes());
@@ -364,7 +373,7 @@ impl Streams {
             }
         }
         match fetched {
-            0 if most > 0 => Ok((0, Some(stream.over().await))),
+            0 if most > 0 => Ok((0, Some(give_up.unless_asked(stream.over()).await?))),
             fetched => Ok((fetched, None)),
         }
     }

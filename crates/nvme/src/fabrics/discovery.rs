@@ -11,7 +11,10 @@ use super::{DYNAMIC_CONTROLLER, nqn_field};
 pub const DISCOVERY_NQN: &str = "nqn.2014-08.org.nvmexpress.discovery";
 
 /// TRTYPE 3: TCP.
-const TRANSPORT_TCP: u8 = 3;
+pub const TRANSPORT_TCP: u8 = 3;
+
+/// The port that IANA keeps for NVMe/TCP (TCP 3.1.1).
+pub const NVME_TCP_PORT: u16 = 4420;
 
 /// ADRFAM: what the address is.
 pub mod address_family {

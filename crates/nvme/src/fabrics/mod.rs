@@ -6,13 +6,14 @@ mod discovery;
 pub mod pdu;
 mod property;
 mod sgl;
-mod transfers;
 
 pub use connect::{ConnectCommand, ConnectData, DYNAMIC_CONTROLLER, connect_error};
-pub use discovery::{DISCOVERY_NQN, DiscoveryEntry, DiscoveryHead, SubsystemType, address_family};
+pub use discovery::{
+    DISCOVERY_NQN, DiscoveryEntry, DiscoveryHead, NVME_TCP_PORT, SubsystemType, TRANSPORT_TCP,
+    address_family,
+};
 pub use property::{Property, PropertyGet, PropertySet, capabilities, configuration, state};
 pub use sgl::Sgl;
-pub use transfers::Transfers;
 
 use crate::status::{Status, StatusType};
 

@@ -200,6 +200,10 @@ pub mod configuration {
     pub const ENABLE: u32 = 1;
     /// CSS, bits 6:4, where they lie.
     pub const COMMAND_SET_SHIFT: u32 = 4;
+    /// CSS 000b: the NVM command set.
+    pub const NVM_COMMAND_SET: u32 = 0;
+    /// CSS 111b: admin commands only.
+    pub const ADMIN_COMMANDS_ONLY: u32 = 7;
     /// CSS 110b: all supported I/O command sets.
     pub const ALL_COMMAND_SETS: u32 = 6;
     /// SHN, bits 15:14: a shutdown is asked for.
@@ -214,6 +218,10 @@ pub mod state {
     pub const READY: u32 = 1;
     /// CFS: a fatal error.
     pub const FATAL: u32 = 1 << 1;
+    /// SHST, bits 3:2.
+    pub const SHUTDOWN: u32 = 3 << 2;
+    /// SHST 01b: the shutdown is under way.
+    pub const SHUTDOWN_PROCESSING: u32 = 1 << 2;
     /// SHST 10b: the shutdown is complete.
     pub const SHUTDOWN_COMPLETE: u32 = 2 << 2;
 }

@@ -41,7 +41,7 @@ pub mod controller_type {
 }
 
 /// Version 2.1.0 of the Base specification, as VER holds it.
-const VERSION_2_1: u32 = 0x0002_0100;
+pub const VERSION_2_1: u32 = 0x0002_0100;
 /// SGLS bits 1:0 = 01b: SGLs are supported, without alignment.
 const SGL_SUPPORTED: u32 = 1;
 /// SGLS bit 18: an SGL may describe more bytes than are transferred.

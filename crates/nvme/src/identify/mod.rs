@@ -7,8 +7,8 @@ mod namespace;
 mod nvm;
 
 pub use controller::{
-    ControllerDescription, IdentifyController, PowerState, controller_type, optional_command,
-    sanitize_capability,
+    ControllerDescription, IdentifyController, PowerState, VERSION_2_1, controller_type,
+    optional_command, sanitize_capability,
 };
 pub use lists::{
     CommandSets, ControllerList, NamespaceDescriptor, NamespaceList, namespace_descriptors,

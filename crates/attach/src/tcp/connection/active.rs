@@ -1,7 +1,6 @@
 //! The commands of a connection that have come and are not answered.
 
-use nvme::fabrics::Transfers;
-use nvme::{Status, SubmissionEntry};
+use nvme::{CommandSet, Status, SubmissionEntry, Transfers};
 use slab::Slab;
 
 /// How far a command is.
@@ -27,6 +26,7 @@ pub(crate) enum Progress {
 /// A command.
 pub(crate) struct Active {
     pub(crate) entry: SubmissionEntry,
+    pub(crate) set: CommandSet,
     pub(crate) transfers: Transfers,
     pub(crate) progress: Progress,
     /// What is wrong with it already.

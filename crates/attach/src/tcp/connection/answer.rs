@@ -91,6 +91,14 @@ impl Connection {
         }
     }
 
+    /// A command that is not begun.
+    pub(super) fn refuse(&mut self, slot: u16, status: Status) {
+        if let Some(active) = self.actives.remove(slot) {
+            let entry = self.completion(&active.entry, status, [0, 0]);
+            self.put_response(entry);
+        }
+    }
+
     /// A command whose identifier is in use (Base 4.1.1).
     pub(super) fn refuse_twin(&mut self, command: &SubmissionEntry) {
         let entry = self.completion(command, Status::COMMAND_ID_CONFLICT, [0, 0]);

@@ -4,15 +4,14 @@ use nvme::fabrics::pdu::{
     CapsuleCommand, Digests, FatalError, H2cData, IN_CAPSULE_BYTES, Initialize, InitializeResponse,
     PDU_FORMAT_VERSION, PduError, PduType, flag,
 };
-use nvme::fabrics::{FABRICS_OPCODE, Sgl, Transfers};
-use nvme::{DataTransfer, Status, SubmissionEntry};
+use nvme::fabrics::{FABRICS_OPCODE, Sgl};
+use nvme::{CommandSet, DataTransfer, Status, SubmissionEntry, Transfers};
 use zerocopy::IntoBytes;
 
 use super::receive::Place;
 use super::{
     Active, COMMANDS_BEFORE_CONNECT, Connection, H2C_DATA_BYTES_MAX, Phase, Pool, Progress,
 };
-use crate::tcp::message::DriveCommand;
 
 /// Where fields of headers lie.
 const FLAGS: u32 = 1;
@@ -98,13 +97,16 @@ impl Connection {
         if let Some(queue) = &mut self.queue {
             queue.advance();
         }
-        let planned = self.plan(&entry, data_bytes);
+        let is_admin = self.queue.is_none_or(|queue| queue.id == 0);
+        let set = self.facts.set_of(is_admin, &entry);
+        let planned = self.plan(set, &entry, data_bytes);
         let (transfers, is_in_capsule, refused) = match planned {
             Ok((transfers, is_in_capsule)) => (transfers, is_in_capsule, None),
             Err(status) => (Transfers::default(), false, Some(status)),
         };
         let active = Active {
             entry,
+            set,
             transfers,
             progress: Progress::WaitsForMemory,
             refused,
@@ -117,18 +119,10 @@ impl Connection {
                 return Ok(Place::Nowhere);
             }
         };
-        let bytes = DriveCommand::buffer_bytes(&transfers);
         if is_in_capsule {
-            self.give_buffer(slot, pool);
-            self.set_progress(
-                slot,
-                Progress::Receiving {
-                    received: 0,
-                    is_asked_for: false,
-                },
-            );
-            return Ok(Place::Command { slot, at: 0 });
+            return Ok(self.capsule_data_comes(slot, pool));
         }
+        let bytes = transfers.buffer_bytes();
         if bytes == 0 {
             self.set_progress(slot, Progress::Arrived);
             arrived.push(slot);
@@ -141,6 +135,28 @@ impl Connection {
         Ok(Place::Nowhere)
     }
 
+    /// The data of a command is in its capsule: where it goes. It waits if there is no memory for it, and keeps what is behind it from
+    /// being read; but not data that was asked for, as memory may come back by that alone.
+    fn capsule_data_comes(&mut self, slot: u16, pool: &Pool) -> Place {
+        self.stalled = Some(slot);
+        if self.may_have_buffer(slot, pool) {
+            self.stalled = None;
+            self.receive_in_capsule(slot, pool);
+            return Place::Command { slot, at: 0 };
+        }
+        let asked_for = |active: &Active| {
+            let Progress::Receiving { is_asked_for, .. } = active.progress else {
+                return false;
+            };
+            is_asked_for
+        };
+        if self.actives.iter().any(|(_, active)| asked_for(active)) {
+            self.stalled = None;
+            self.refuse(slot, Status::COMMAND_INTERRUPTED);
+        }
+        Place::Nowhere
+    }
+
     fn set_progress(&mut self, slot: u16, progress: Progress) {
         if let Some(active) = self.actives.get_mut(slot) {
             active.progress = progress;
@@ -148,13 +164,16 @@ impl Connection {
     }
 
     /// What is to cross for a command, and whether it comes in the capsule, which has so many bytes of data.
-    fn plan(&self, entry: &SubmissionEntry, data_bytes: u32) -> Result<(Transfers, bool), Status> {
+    fn plan(
+        &self,
+        set: CommandSet,
+        entry: &SubmissionEntry,
+        data_bytes: u32,
+    ) -> Result<(Transfers, bool), Status> {
         let sgl = Sgl::decode(entry)?;
-        let is_admin = self.queue.is_none_or(|queue| queue.id == 0);
-        let transfers = match (entry.opcode, is_admin) {
-            (FABRICS_OPCODE, _) => of_fabrics(entry, sgl.length()),
-            (_, true) => Transfers::of_admin(entry, sgl.length()),
-            (_, false) => Transfers::of_io(entry, sgl.length()),
+        let transfers = match entry.opcode {
+            FABRICS_OPCODE => of_fabrics(entry, sgl.length()),
+            _ => Transfers::of(set, entry, sgl.length()),
         };
         let most = self.limits.transfer_bytes;
         if transfers.to_controller > most || transfers.to_host > most {
@@ -171,7 +190,8 @@ impl Connection {
             }
             Sgl::InCapsule { .. } => Ok((transfers, data_bytes > 0)),
             Sgl::Transport { .. } if data_bytes == 0 => Ok((transfers, false)),
-            Sgl::Transport { .. } if transfers.is_two_way() => {
+            // It describes the result, if there is to be one.
+            Sgl::Transport { .. } if transfers.describes_result() => {
                 match data_bytes == transfers.to_controller {
                     true => Ok((transfers, true)),
                     false => Err(Status::DATA_SGL_LENGTH_INVALID),
@@ -215,12 +235,9 @@ impl Connection {
 
 /// What crosses for a Fabrics command: the low bits of its type are those of an opcode (Base 6).
 fn of_fabrics(entry: &SubmissionEntry, length: u32) -> Transfers {
-    let fabrics_type = entry.to_bytes()[4];
-    let mut transfers = Transfers::default();
-    match DataTransfer::of_opcode(fabrics_type) {
-        DataTransfer::HostToController => transfers.to_controller = length,
-        DataTransfer::ControllerToHost => transfers.to_host = length,
-        DataTransfer::None | DataTransfer::Bidirectional => {}
-    }
-    transfers
+    let way = match DataTransfer::of_opcode(entry.to_bytes()[4]) {
+        DataTransfer::Bidirectional => DataTransfer::None,
+        way => way,
+    };
+    Transfers::one_way(way, length)
 }

@@ -10,10 +10,13 @@ mod receive;
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
+use std::sync::Arc;
 
+use nvme::CommandSet;
+use nvme::command::opcode;
 use nvme::fabrics::pdu::Digests;
 
-use crate::tcp::message::DriveCommand;
+use crate::tcp::facts::DriveFacts;
 
 pub(crate) use active::{Active, Progress};
 pub(crate) use answer::Answer;
@@ -30,6 +33,8 @@ pub(crate) const H2C_DATA_BYTES_MAX: u32 = 1 << 20;
 const COMMANDS_BEFORE_CONNECT: u32 = 1;
 /// Bytes waiting to be sent beyond which nothing more is read.
 const UNSENT_BYTES_MAX: usize = 1 << 20;
+/// Bytes that are read at once where memory is short: a capsule, and a little more.
+const READ_BYTES_SHORT: usize = 16 << 10;
 
 /// What a connection may have.
 #[derive(Clone, Copy, Debug)]
@@ -76,6 +81,7 @@ pub(crate) struct Connection {
     /// Told apart from all others by this.
     epoch: u64,
     limits: Limits,
+    facts: Arc<DriveFacts>,
     phase: Phase,
     digests: Digests,
     /// What data to the host is aligned to.
@@ -85,6 +91,10 @@ pub(crate) struct Connection {
     actives: Actives,
     /// Commands that wait for memory, in their order.
     waiting: VecDeque<u16>,
+    /// One more, whose data follows in the capsule; nothing of that is taken before it has a buffer.
+    stalled: Option<u16>,
+    /// What was read beyond the place where it stalled.
+    held: Vec<u8>,
     queue: Option<Queue>,
     /// Bytes that the buffers of its commands count for.
     taken: u64,
@@ -110,10 +120,11 @@ impl Queue {
 
 impl Connection {
     /// A connection that has just been accepted.
-    pub(crate) fn new(epoch: u64, limits: Limits) -> Connection {
+    pub(crate) fn new(epoch: u64, limits: Limits, facts: &Arc<DriveFacts>) -> Connection {
         Connection {
             epoch,
             limits,
+            facts: facts.clone(),
             phase: Phase::Initializing,
             digests: Digests::default(),
             alignment: 4,
@@ -121,6 +132,8 @@ impl Connection {
             outgoing: Outgoing::default(),
             actives: Actives::default(),
             waiting: VecDeque::new(),
+            stalled: None,
+            held: Vec::new(),
             queue: None,
             taken: 0,
             traffic: Traffic::default(),
@@ -164,8 +177,17 @@ impl Connection {
     pub(crate) fn wants_input(&self) -> bool {
         self.phase != Phase::Ending
             && self.outgoing.bytes() < UNSENT_BYTES_MAX
-            // Capsules bring data without being asked for it.
-            && self.taken <= self.limits.buffered_bytes
+            && self.stalled.is_none()
+    }
+
+    /// How many bytes are to be read at once, at most `most`: few where memory is short, as what cannot be taken is held.
+    pub(crate) fn input_bytes(&self, pool: &Pool, most: usize) -> usize {
+        let is_short = !pool.may_take(self.taken, self.limits.buffered_bytes, most as u64, true);
+        if is_short {
+            most.min(READ_BYTES_SHORT)
+        } else {
+            most
+        }
     }
 
     /// Whether there is something to be sent.
@@ -193,7 +215,8 @@ impl Connection {
     pub(crate) fn waits_for_peer(&self) -> bool {
         let is_receiving =
             |(_, active): (u16, &Active)| matches!(active.progress, Progress::Receiving { .. });
-        self.has_output() || self.receiver.is_within_pdu() || self.actives.iter().any(is_receiving)
+        let is_within_pdu = self.receiver.is_within_pdu() && self.stalled.is_none();
+        self.has_output() || is_within_pdu || self.actives.iter().any(is_receiving)
     }
 
     /// Whether nothing more will come of it.
@@ -206,9 +229,13 @@ impl Connection {
         self.phase == Phase::Ending
     }
 
-    /// A command that waits for memory is given up; whoever gives it up answers it.
-    pub(crate) fn forget_waiting(&mut self, slot: u16) {
+    /// A command that waits for memory is given up; whoever gives it up answers it. Not one whose data follows at once.
+    pub(crate) fn forget_waiting(&mut self, slot: u16) -> bool {
+        if self.stalled == Some(slot) {
+            return false;
+        }
         self.waiting.retain(|waiting| *waiting != slot);
+        true
     }
 
     /// Takes nothing more; what is to be sent still is.
@@ -231,23 +258,27 @@ impl Connection {
             active.data.into_iter().for_each(give_back);
         }
         self.waiting.clear();
+        (self.stalled, self.held) = (None, Vec::new());
         self.taken = 0;
         busy
     }
 
-    /// Lets commands that wait for memory have it, as far as it goes. Those that are complete with it go to `arrived`.
-    pub(crate) fn admit(&mut self, pool: &Pool, arrived: &mut Vec<u16>) {
+    /// Lets commands that wait for memory have it, as far as it goes; says whether any got some. Those that are complete with it go
+    /// to `arrived`.
+    pub(crate) fn admit(&mut self, pool: &Pool, arrived: &mut Vec<u16>) -> bool {
+        let mut has_admitted = false;
+        while let Some(slot) = self.stalled
+            && self.may_have_buffer(slot, pool)
+        {
+            has_admitted = true;
+            self.go_on(slot, pool, arrived);
+        }
         while let Some(slot) = self.waiting.front().copied() {
-            let Some(active) = self.actives.get(slot) else {
-                self.waiting.pop_front();
-                continue;
-            };
-            let bytes = DriveCommand::buffer_bytes(&active.transfers);
-            let counted = Pool::counted(bytes);
-            if !pool.may_take(self.taken, self.limits.buffered_bytes, counted) {
-                return;
+            if !self.may_have_buffer(slot, pool) {
+                break;
             }
             self.waiting.pop_front();
+            has_admitted = true;
             self.give_buffer(slot, pool);
             if self.ask_for_data(slot) {
                 continue;
@@ -257,11 +288,24 @@ impl Connection {
                 arrived.push(slot);
             }
         }
+        has_admitted
+    }
+
+    /// Whether there is memory for a command now; for one that is not there any more, there is.
+    pub(super) fn may_have_buffer(&self, slot: u16, pool: &Pool) -> bool {
+        let Some(active) = self.actives.get(slot) else {
+            return true;
+        };
+        let counted = Pool::counted(active.transfers.buffer_bytes());
+        let most = self.limits.buffered_bytes;
+        // A capsule's data is there already, so that it may have what is left when others may not.
+        let is_here = self.stalled == Some(slot) && active.transfers.to_host == 0;
+        pool.may_take(self.taken, most, counted, is_here)
     }
 
     /// Whether commands wait for memory.
     pub(crate) fn waits_for_memory(&self) -> bool {
-        !self.waiting.is_empty()
+        !self.waiting.is_empty() || self.stalled.is_some()
     }
 
     /// Gives a command its buffer.
@@ -269,14 +313,13 @@ impl Connection {
         let Some(active) = self.actives.get_mut(slot) else {
             return;
         };
-        let bytes = DriveCommand::buffer_bytes(&active.transfers);
+        let bytes = active.transfers.buffer_bytes();
         if bytes == 0 {
             return;
         }
-        // A read that succeeds fills it; others may leave some of it as it was.
-        let fills = active.entry.opcode == nvme::command::opcode::READ
-            && self.queue.is_some_and(|queue| queue.id > 0)
-            || active.transfers.to_host == 0;
+        // A read of data that is kept fills it if it succeeds; others may leave some of it as it was.
+        let is_read = active.set == CommandSet::Nvm && active.entry.opcode == opcode::READ;
+        let fills = (is_read && !self.facts.is_without_data) || active.transfers.to_host == 0;
         let buffer = pool.buffer(self.epoch, bytes, !fills);
         self.taken += buffer.len() as u64;
         active.data = Some(buffer);

@@ -49,14 +49,17 @@ impl Pool {
         bytes.max(BUFFER_BYTES_MIN).next_power_of_two() as u64
     }
 
-    /// Whether a connection that has `own` bytes may have `bytes` more, of at most `own_most`.
-    pub(crate) fn may_take(&self, own: u64, own_most: u64, bytes: u64) -> bool {
+    /// Whether a connection that has `own` bytes may have `bytes` more, of at most `own_most`. A quarter of all is for data that `is_here`,
+    /// in a capsule: it would keep what is behind it from being read, and that may be what others wait for.
+    pub(crate) fn may_take(&self, own: u64, own_most: u64, bytes: u64, is_here: bool) -> bool {
         if own + bytes <= GUARANTEED_BYTES {
             return true;
         }
+        let share = |most: u64| if is_here { most } else { most - most / 4 };
         // What is longer than a connection may have gets it alone.
-        let own_fits = own == 0 || own + bytes <= own_most;
-        let all_fit = self.taken.get() == 0 || self.taken.get() + bytes <= self.most;
+        let own_fits = own == 0 || own + bytes <= share(own_most);
+        let taken = self.taken.get();
+        let all_fit = taken == 0 || taken + bytes <= share(self.most);
         own_fits && all_fit
     }
 
@@ -128,10 +131,12 @@ mod tests {
     fn a_little_is_always_to_be_had() {
         let pool = Pool::new(1 << 20);
         let all = pool.buffer(1, 1 << 20, false);
-        assert!(!pool.may_take(1 << 20, 8 << 20, 4096));
-        assert!(pool.may_take(0, 8 << 20, GUARANTEED_BYTES));
-        assert!(!pool.may_take(0, 8 << 20, 2 * GUARANTEED_BYTES));
+        assert!(!pool.may_take(1 << 20, 8 << 20, 4096, true));
+        assert!(pool.may_take(0, 8 << 20, GUARANTEED_BYTES, false));
+        assert!(!pool.may_take(0, 8 << 20, 2 * GUARANTEED_BYTES, true));
         pool.give_back(1, 1 << 20, Some(all));
-        assert!(pool.may_take(0, 1 << 20, 16 << 20), "alone");
+        assert!(pool.may_take(0, 1 << 20, 16 << 20, false), "alone");
+        assert!(!pool.may_take(800 << 10, 1 << 20, 4096, false));
+        assert!(pool.may_take(800 << 10, 1 << 20, 4096, true), "the quarter");
     }
 }

@@ -87,6 +87,10 @@ impl Connection {
     pub(crate) fn receive(&mut self, mut bytes: &[u8], pool: &Pool, arrived: &mut Vec<u16>) {
         self.traffic.received_bytes += bytes.len() as u64;
         while !bytes.is_empty() && self.phase != Phase::Ending {
+            if self.stalled.is_some() {
+                self.held.extend_from_slice(bytes);
+                return;
+            }
             let taken = self.take(bytes, pool, arrived);
             match taken {
                 Ok(taken) => bytes = &bytes[taken..],
@@ -95,6 +99,28 @@ impl Connection {
                     return;
                 }
             }
+        }
+    }
+
+    /// There is memory for the command whose data is to follow: that is taken, and what comes after it.
+    pub(super) fn go_on(&mut self, slot: u16, pool: &Pool, arrived: &mut Vec<u16>) {
+        self.stalled = None;
+        self.receive_in_capsule(slot, pool);
+        self.receiver.place = Place::Command { slot, at: 0 };
+        let held = std::mem::take(&mut self.held);
+        // They were counted as they came.
+        self.traffic.received_bytes -= held.len() as u64;
+        self.receive(&held, pool, arrived);
+    }
+
+    /// The data of a command comes in its capsule from here on.
+    pub(super) fn receive_in_capsule(&mut self, slot: u16, pool: &Pool) {
+        self.give_buffer(slot, pool);
+        if let Some(active) = self.actives.get_mut(slot) {
+            active.progress = Progress::Receiving {
+                received: 0,
+                is_asked_for: false,
+            };
         }
     }
 

@@ -8,11 +8,14 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
+use bitline::StorageKind;
+use bitline::inside::InsideHost;
 use mio::{Interest, Poll, Token, Waker};
 use serde::Serialize;
 
 use self::serve::{LISTENER_TOKENS, Loop, WAKER_TOKEN};
 use self::stream::Listener;
+use super::facts::DriveFacts;
 use super::mailbox::Mailbox;
 use super::on_drive::OnDrive;
 use super::options::{Listen, ServerError, ServerOptions};
@@ -66,8 +69,8 @@ impl Server {
                 .register(listener.source(), token, Interest::READABLE)?;
         }
         let places: Vec<Listen> = listeners.iter().map(Listener::place).collect();
-        let (has_image, kept) = keep(&handle, &mailbox)?;
-        let target = Target::new(options, addresses(&places), has_image);
+        let (facts, kept) = keep(&handle, &mailbox)?;
+        let target = Target::new(options, addresses(&places), facts);
         let figures = Arc::new(Mutex::new(ServerSnapshot::default()));
         let serving = Loop::new(
             poll,
@@ -145,13 +148,18 @@ impl Drop for Server {
     }
 }
 
-/// Has the drive's thread keep what carries out commands there; says whether the drive has an image, and where it is kept.
-fn keep(handle: &Handle, mailbox: &Arc<Mailbox>) -> Result<(bool, u64), ServerError> {
+/// Has the drive's thread keep what carries out commands there; says what is to be known of the drive, and where that is kept.
+fn keep(handle: &Handle, mailbox: &Arc<Mailbox>) -> Result<(DriveFacts, u64), ServerError> {
     let mailbox = mailbox.clone();
-    handle.ask(move |_, served| {
+    handle.ask(move |drive, served| {
         let on_drive = Rc::new(OnDrive::new(served, &mailbox)?);
         served.spawn(on_drive.clone().tell_events());
-        Ok((served.durable().has_image(), served.keep(on_drive)))
+        let facts = DriveFacts {
+            has_image: served.durable().has_image(),
+            is_without_data: drive.config().data.storage == StorageKind::None,
+            others: served.host().namespaces_of_other_sets(),
+        };
+        Ok((facts, served.keep(on_drive)))
     })?
 }
 

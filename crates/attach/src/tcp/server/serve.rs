@@ -40,6 +40,8 @@ pub(super) struct Loop {
     handle: Handle,
     kept: u64,
     figures: Arc<Mutex<ServerSnapshot>>,
+    /// Of the hosts' names in there.
+    hosts_version: u64,
     began: Instant,
     looked_at: Instant,
     /// Connections from which more could be read.
@@ -52,6 +54,8 @@ struct Socket {
     /// The operating system has said so, and not taken it back since.
     can_read: bool,
     can_write: bool,
+    /// It has said that nothing more comes. That is said once, so that what is left is read to its end.
+    is_read_closed: bool,
     /// It is on the list of those to be read from.
     is_listed: bool,
     is_finished: bool,
@@ -87,6 +91,7 @@ impl Loop {
             handle,
             kept,
             figures,
+            hosts_version: 0,
             began: now,
             looked_at: now,
             readable: Vec::new(),
@@ -153,9 +158,9 @@ impl Loop {
             socket.can_write = true;
             self.target.touch(key);
         }
-        if event.is_readable() || event.is_read_closed() || event.is_error() {
-            socket.can_read = true;
-        }
+        let is_over = event.is_read_closed() || event.is_error();
+        socket.is_read_closed |= is_over;
+        socket.can_read |= is_over || event.is_readable();
         self.list(key);
     }
 
@@ -195,6 +200,7 @@ impl Loop {
         };
         let mut bytes = 0;
         while bytes < TURN_BYTES {
+            let most = self.target.input_bytes(key, READ_BYTES);
             let Some(connection) = self.target.connection(key) else {
                 return Read::Enough;
             };
@@ -208,7 +214,7 @@ impl Loop {
                     let wanted = place.len();
                     (socket.stream.read(place), wanted, true)
                 }
-                None => (socket.stream.read(&mut self.scratch), READ_BYTES, false),
+                None => (socket.stream.read(&mut self.scratch[..most]), most, false),
             };
             match read {
                 Ok(Some(0)) | Err(_) => return Read::Gone,
@@ -224,8 +230,8 @@ impl Loop {
                         false if is_ending => {}
                         false => self.target.receive(key, &self.scratch[..read]),
                     }
-                    // Fewer bytes than there was room for: the next edge says that there are more.
-                    if read < wanted && !is_direct {
+                    // Fewer bytes than there was room for: the next edge says that there are more, unless that was the last.
+                    if read < wanted && !is_direct && !socket.is_read_closed {
                         socket.can_read = false;
                         return Read::Enough;
                     }
@@ -241,7 +247,11 @@ impl Loop {
             touched.clear();
             self.target.take_touched(touched);
             if touched.is_empty() {
-                return;
+                // What was sent has given memory back, for which commands may wait.
+                match self.target.feed() {
+                    true => continue,
+                    false => return,
+                }
             }
             for key in &*touched {
                 self.send_to(*key);
@@ -319,6 +329,8 @@ impl Loop {
         let token = Token(connections + key);
         if stream.register(self.poll.registry(), token).is_err() {
             self.target.close(key);
+            // Its key may be given to the next connection at once.
+            self.drop_closed();
             return;
         }
         if self.sockets.len() <= key {
@@ -328,6 +340,7 @@ impl Loop {
             stream,
             can_read: true,
             can_write: true,
+            is_read_closed: false,
             is_listed: false,
             is_finished: false,
         });
@@ -337,16 +350,17 @@ impl Loop {
     fn tell_figures(&mut self) {
         let (connections, controllers, buffered_bytes) = self.target.present();
         let (counted, connects_refused) = self.target.counted();
-        let snapshot = ServerSnapshot {
-            connections,
-            controllers,
-            hosts: self.target.hosts(),
-            connects_refused,
-            buffered_bytes,
-            counted,
-        };
         // As for who reads them.
         let figures = self.figures.lock();
-        *figures.unwrap_or_else(|poisoned| poisoned.into_inner()) = snapshot;
+        let mut figures = figures.unwrap_or_else(|poisoned| poisoned.into_inner());
+        let version = self.target.hosts_version();
+        // Names are many, and change rarely.
+        if self.hosts_version != version {
+            self.hosts_version = version;
+            figures.hosts = self.target.hosts();
+        }
+        (figures.connections, figures.controllers) = (connections, controllers);
+        (figures.connects_refused, figures.counted) = (connects_refused, counted);
+        figures.buffered_bytes = buffered_bytes;
     }
 }

@@ -229,13 +229,16 @@ impl Target {
                 true
             }
             Some(Progress::WaitsForMemory) => {
-                client.connection.forget_waiting(slot);
+                if !client.connection.forget_waiting(slot) {
+                    return false;
+                }
                 self.answer(key, slot, Status::ABORT_REQUESTED.into());
                 true
             }
             Some(Progress::AtDrive) => {
                 let active = client.connection.active(slot);
-                let stops = active.is_some_and(|active| may_be_cancelled(&active.entry));
+                let stops =
+                    active.is_some_and(|active| may_be_cancelled(active.set, &active.entry));
                 if stops {
                     self.orders.push(Order::Cancel(Ticket {
                         epoch,

@@ -7,7 +7,7 @@ use nvme::{AsyncEvent, NamespaceId, SubmissionEntry};
 use super::{Answer, Target};
 use crate::tcp::controller::ControllerKind;
 use crate::tcp::identify::page_of;
-use crate::tcp::message::{Done, DriveCommand, Told};
+use crate::tcp::message::{Done, Told};
 
 /// RAE, bit 15 of CDW10 of Get Log Page: the event stays as it is.
 const RETAIN_EVENT: u32 = 1 << 15;
@@ -18,6 +18,18 @@ impl Target {
         match told {
             Told::Done(done) => self.done(done),
             Told::Event(event, changed) => self.event(event, &changed),
+            Told::ShutDown(controller, epoch) => self.shut_down(controller, epoch),
+        }
+    }
+
+    /// What a host had written before it shut its controller down is durable.
+    fn shut_down(&mut self, id: u16, epoch: u64) {
+        let Some(controller) = self.subsystem.controller_mut(id) else {
+            return;
+        };
+        let admin = self.clients.get(controller.admin);
+        if admin.is_some_and(|client| client.connection.epoch() == epoch) {
+            controller.is_shut_down();
         }
     }
 
@@ -53,7 +65,7 @@ impl Target {
         let answer = Answer {
             status: done.status,
             results: done.results,
-            data_at: DriveCommand::result_offset(&transfers),
+            data_at: transfers.result_offset(),
         };
         self.answer(key, slot, answer);
     }

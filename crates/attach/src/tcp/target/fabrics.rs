@@ -7,7 +7,7 @@ use nvme::{Status, SubmissionEntry};
 use zerocopy::FromBytes;
 
 use super::{Answer, Outcome, Target};
-use crate::tcp::controller::Consequence;
+use crate::tcp::message::Order;
 
 impl Target {
     pub(super) fn fabrics(&mut self, key: usize, slot: u16, entry: &SubmissionEntry) -> Outcome {
@@ -73,17 +73,24 @@ impl Target {
         let Some(controller) = self.controller_of(key) else {
             return Outcome::Done;
         };
-        match controller.set_property(property, set.value.get()) {
-            Ok(Consequence::Nothing) => Status::SUCCESS.into(),
-            Ok(Consequence::QueuesGo) => {
-                let queues = std::mem::take(&mut controller.queues);
-                for queue in queues.into_values() {
-                    self.close(queue);
-                }
-                Status::SUCCESS.into()
+        let consequence = match controller.set_property(property, set.value.get()) {
+            Ok(consequence) => consequence,
+            Err(status) => return status.with_do_not_retry().into(),
+        };
+        let id = controller.id;
+        if consequence.queues_go {
+            let queues = std::mem::take(&mut controller.queues);
+            for queue in queues.into_values() {
+                self.close(queue);
             }
-            Err(status) => status.with_do_not_retry().into(),
         }
+        if consequence.shuts_down
+            && let Some(client) = self.clients.get(key)
+        {
+            let epoch = client.connection.epoch();
+            self.orders.push(Order::ShutDown(id, epoch));
+        }
+        Status::SUCCESS.into()
     }
 
     /// An I/O queue goes (Base 6.4): its connection ends when that is told.

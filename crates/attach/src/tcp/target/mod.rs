@@ -6,16 +6,18 @@ mod answers;
 mod fabrics;
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use nvme::command::opcode;
 use nvme::fabrics::FABRICS_OPCODE;
-use nvme::{Status, SubmissionEntry};
+use nvme::{CommandSet, Status, SubmissionEntry};
 use serde::Serialize;
 use slab::Slab;
 
 use super::connection::{Active, Answer, Connection, Limits, Pool, Progress, Traffic};
 use super::controller::ControllerKind;
+use super::facts::DriveFacts;
 use super::message::{DriveCommand, Order, Ticket};
 use super::options::ServerOptions;
 use super::subsystem::Subsystem;
@@ -33,6 +35,7 @@ pub(super) struct Target {
     subsystem: Subsystem,
     pool: Pool,
     limits: Limits,
+    facts: Arc<DriveFacts>,
     connections_max: usize,
     last_epoch: u64,
     now: Duration,
@@ -109,11 +112,12 @@ impl Target {
     pub(super) fn new(
         options: &ServerOptions,
         addresses: Vec<SocketAddr>,
-        has_image: bool,
+        facts: DriveFacts,
     ) -> Target {
         Target {
             clients: Slab::new(),
-            subsystem: Subsystem::new(options, has_image),
+            subsystem: Subsystem::new(options, facts.has_image),
+            facts: Arc::new(facts),
             pool: Pool::new(options.buffered_bytes_max),
             limits: Limits {
                 transfer_bytes: options.transfer_bytes(),
@@ -145,7 +149,7 @@ impl Target {
         self.counted.connections += 1;
         self.last_epoch += 1;
         Some(self.clients.insert(Client {
-            connection: Connection::new(self.last_epoch, self.limits),
+            connection: Connection::new(self.last_epoch, self.limits, &self.facts),
             controller: None,
             opened_at: self.now,
             moved_at: self.now,
@@ -160,6 +164,14 @@ impl Target {
         self.clients
             .get_mut(key)
             .map(|client| &mut client.connection)
+    }
+
+    /// How many bytes are to be read from a connection now, at most.
+    pub(super) fn input_bytes(&self, key: usize, most: usize) -> usize {
+        let client = self.clients.get(key);
+        client.map_or(most, |client| {
+            client.connection.input_bytes(&self.pool, most)
+        })
     }
 
     /// Bytes have come over a connection.
@@ -237,16 +249,24 @@ impl Target {
         std::mem::take(&mut self.orders)
     }
 
-    /// Lets commands that wait for memory have what others gave back.
-    pub(super) fn feed(&mut self) {
-        let mut arrived = Vec::new();
+    /// Lets commands that wait for memory have what others gave back; says whether any got some.
+    pub(super) fn feed(&mut self) -> bool {
+        let mut has_fed = false;
         for key in std::mem::take(&mut self.starving) {
-            if let Some(client) = self.clients.get_mut(key) {
-                client.connection.admit(&self.pool, &mut arrived);
+            let mut arrived = Vec::new();
+            let Some(client) = self.clients.get_mut(key) else {
+                continue;
+            };
+            if client.connection.admit(&self.pool, &mut arrived) {
+                has_fed = true;
+                // Its peer was not waited for until now.
+                client.moved_at = self.now;
+                self.came(key, &arrived);
+            } else if client.connection.waits_for_memory() {
+                self.starving.push(key);
             }
-            self.came(key, &arrived);
-            arrived.clear();
         }
+        has_fed
     }
 
     /// A connection is gone, and with the one that is an admin queue its controller.
@@ -317,6 +337,11 @@ impl Target {
             .controllers()
             .filter(|one| one.kind == ControllerKind::Io);
         (self.clients.len(), of_drive.count(), self.pool.taken())
+    }
+
+    /// Changes whenever [`Target::hosts`] may.
+    pub(super) fn hosts_version(&self) -> u64 {
+        self.subsystem.changes()
     }
 
     /// Names of the hosts that have a controller of the drive.
@@ -430,7 +455,7 @@ impl Target {
                 connection: key as u32,
                 command: slot,
             },
-            is_admin: queue == 0,
+            set: active.set,
             // Queues of one host and those of several are spread alike.
             pair: queue.wrapping_add(client.controller.unwrap_or(0)),
             entry,
@@ -440,12 +465,15 @@ impl Target {
     }
 }
 
-/// Whether a command may run until somebody stops it.
-pub(super) fn may_be_cancelled(entry: &SubmissionEntry) -> bool {
-    matches!(
-        entry.opcode,
-        opcode::EXECUTE_PROGRAM | opcode::STREAM_READ | opcode::STREAM_CLOSE
-    )
+/// Whether a command may run until somebody stops it: a run of a program, or a stream read that waits for what nobody may send.
+pub(super) fn may_be_cancelled(set: CommandSet, entry: &SubmissionEntry) -> bool {
+    match set {
+        CommandSet::Nvm => {
+            matches!(entry.opcode, opcode::EXECUTE_PROGRAM | opcode::STREAM_READ)
+        }
+        CommandSet::Compute => entry.opcode == opcode::EXECUTE_OVER_MEMORY,
+        CommandSet::Admin | CommandSet::Memory => false,
+    }
 }
 
 fn add(counted: &mut Counted, traffic: Traffic) {

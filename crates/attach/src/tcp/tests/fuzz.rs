@@ -9,6 +9,7 @@ use nvme::{AsyncEvent, Status, SubmissionEntry};
 use super::made::{
     AnyDrive, Numbers, asked_data, capsule, connect, enable, initialize, pdus, sent,
 };
+use crate::tcp::facts::DriveFacts;
 use crate::tcp::message::Told;
 use crate::tcp::options::{SUBSYSTEM_NQN, ServerOptions};
 use crate::tcp::target::Target;
@@ -39,7 +40,7 @@ fn random_pdus_end_in_specified_answers() {
         connection_bytes_max: 1 << 20,
         ..ServerOptions::default()
     };
-    let mut target = Target::new(&options, Vec::new(), false);
+    let mut target = Target::new(&options, Vec::new(), DriveFacts::default());
     let (mut numbers, mut drive) = (Numbers::new(31), AnyDrive::default());
     let (mut peers, mut pdus_sent, mut answers, mut ended) = (Vec::new(), 0, 0, 0);
     let mut controllers = vec![1];

@@ -8,20 +8,21 @@ use nvme::{CommandId, NamespaceId, Status, SubmissionEntry};
 use zerocopy::FromBytes;
 
 use super::made::{AnyDrive, asked_data, capsule, connect, enable, initialize, pdus, sent};
+use crate::tcp::facts::DriveFacts;
 use crate::tcp::options::{SUBSYSTEM_NQN, ServerOptions};
 use crate::tcp::target::Target;
 
-const NONE: Digests = Digests {
+pub(super) const NONE: Digests = Digests {
     header: false,
     data: false,
 };
 
-fn target() -> Target {
-    Target::new(&ServerOptions::default(), Vec::new(), false)
+pub(super) fn target() -> Target {
+    Target::new(&ServerOptions::default(), Vec::new(), DriveFacts::default())
 }
 
 /// A connection that has agreed on how to talk.
-fn open(target: &mut Target, digests: Digests) -> usize {
+pub(super) fn open(target: &mut Target, digests: Digests) -> usize {
     let key = target.open(None).expect("room");
     target.receive(key, &initialize(digests));
     let answer = sent(target, key);
@@ -30,7 +31,7 @@ fn open(target: &mut Target, digests: Digests) -> usize {
 }
 
 /// A connected queue, the admin queue of a new controller or an I/O queue of controller 1.
-fn queue(target: &mut Target, queue: u16, digests: Digests) -> usize {
+pub(super) fn queue(target: &mut Target, queue: u16, digests: Digests) -> usize {
     let key = open(target, digests);
     let controller = if queue == 0 { 0xFFFF } else { 1 };
     target.receive(key, &connect(1, SUBSYSTEM_NQN, controller, queue, digests));
@@ -42,7 +43,7 @@ fn queue(target: &mut Target, queue: u16, digests: Digests) -> usize {
     key
 }
 
-fn statuses(target: &mut Target, key: usize, digests: Digests) -> Vec<Status> {
+pub(super) fn statuses(target: &mut Target, key: usize, digests: Digests) -> Vec<Status> {
     let bytes = sent(target, key);
     let all = pdus(&bytes, digests).into_iter();
     let responses = all.filter(|(kind, _, _)| *kind == PduType::Response);
@@ -67,7 +68,7 @@ fn ended(target: &mut Target, key: usize) -> (FatalError, u32) {
     (terminate.error().expect("one of them"), information)
 }
 
-fn entry(opcode: u8, length: u32) -> SubmissionEntry {
+pub(super) fn entry(opcode: u8, length: u32) -> SubmissionEntry {
     let mut entry = SubmissionEntry::new(opcode, CommandId::new(0), NamespaceId::new(1));
     Sgl::Transport { length }.encode_into(&mut entry);
     entry
@@ -257,7 +258,7 @@ fn a_slow_reader_holds_up_nobody() {
         connection_bytes_max: 4 << 20,
         ..ServerOptions::default()
     };
-    let mut target = Target::new(&options, Vec::new(), false);
+    let mut target = Target::new(&options, Vec::new(), DriveFacts::default());
     let mut drive = AnyDrive::default();
     queue(&mut target, 0, NONE);
     let slow = queue(&mut target, 1, NONE);
@@ -265,7 +266,7 @@ fn a_slow_reader_holds_up_nobody() {
         target.receive(slow, &capsule(entry(2, 1 << 20), id, &[], NONE));
     }
     drive.take(&mut target);
-    assert_eq!(drive.commands.len(), 4, "the others wait for memory");
+    assert_eq!(drive.commands.len(), 3, "the others wait for memory");
     while !drive.commands.is_empty() {
         drive.answer(0, Status::SUCCESS, &mut target, false);
     }

@@ -1,4 +1,5 @@
-//! Abort (NVMe Base 2.1, 5.1.1): what has not been fetched is not carried out, and a run of a program is stopped.
+//! Abort (NVMe Base 2.1, 5.1.1): what has not been fetched is not carried out, and a run of a program is stopped, or a stream read
+//! that waits for output.
 
 use std::rc::Rc;
 
@@ -19,8 +20,8 @@ pub(in crate::frontend) const ABORTS_MAX: u8 = 4;
 const NOT_ABORTED: u32 = 1;
 
 impl Controller {
-    /// Aborts a command that still waits in its queue, an event request that is held, or a run of a program, which is rolled
-    /// back; the aborted command completes first. What else is under way goes on.
+    /// Aborts a command that still waits in its queue, an event request that is held, a run of a program, which is rolled
+    /// back, or a stream read that waits for output; the aborted command completes first. What else is under way goes on.
     pub(in crate::frontend) async fn abort(
         self: &Rc<Controller>,
         abort: &Abort,
@@ -45,7 +46,7 @@ impl Controller {
             self.complete_soon(held, Status::ABORT_REQUESTED.into());
             return true;
         }
-        if self.abort_run(source).await {
+        if self.abort_run(source).await || self.abort_fetch(source).await {
             return true;
         }
         let waiting = self.queues.borrow().waiting_entries(abort.queue).count() as u64;

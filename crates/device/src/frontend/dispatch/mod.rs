@@ -29,6 +29,7 @@ use crate::frontend::transport::FetchedCommand;
 pub(super) use compute::ranges_of;
 pub(super) use direct::{CachedReads, DirectReads};
 pub(super) use program::Executing;
+pub(super) use stream::Fetching;
 pub(super) use uncorrectable::Marks;
 
 impl Controller {
@@ -106,7 +107,10 @@ impl Controller {
             IoCommand::WritePlaced(placed) => self.write_placed(namespace, placed, origin).await,
             IoCommand::Bits(bits) => self.serve_bits(namespace, bits, origin).await,
             IoCommand::Search(search) => self.serve_search(namespace, search, origin).await,
-            IoCommand::Stream(stream) => self.serve_stream(namespace, stream, origin).await,
+            IoCommand::Stream(stream) => {
+                self.serve_stream(namespace, stream, fetched.source(), origin)
+                    .await
+            }
             IoCommand::Execute(execute) => {
                 self.execute_program(namespace, execute, fetched.source(), origin)
                     .await

@@ -1,5 +1,8 @@
 //! Commands of streams.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use media::core::Work;
 use media::link::Carries;
 use nvme::Status;
@@ -10,22 +13,42 @@ use super::program::owner_of;
 use crate::frontend::Controller;
 use crate::frontend::answer::Answer;
 use crate::frontend::namespace::Namespace;
+use crate::frontend::transport::Source;
 use crate::programs::ProgramId;
 use crate::schedule::Origin;
-use crate::stream::{CollectorId, StreamId, StreamRequest};
+use crate::stream::{CollectorId, GiveUp, StreamId, StreamRequest};
 use crate::task::Data;
+
+/// Stream reads under way, and the commands that ask for them.
+#[derive(Default)]
+pub(in crate::frontend) struct Fetching(RefCell<Vec<(Source, Rc<GiveUp>)>>);
+
+/// A stream read that is under way, until this is dropped.
+struct Fetch<'a> {
+    fetching: &'a Fetching,
+    give_up: Rc<GiveUp>,
+}
+
+impl Drop for Fetch<'_> {
+    fn drop(&mut self) {
+        let mut fetches = self.fetching.0.borrow_mut();
+        fetches.retain(|(_, give_up)| !Rc::ptr_eq(give_up, &self.give_up));
+        self.give_up.end(false);
+    }
+}
 
 impl Controller {
     pub(super) async fn serve_stream(
         &self,
         namespace: &Namespace,
         command: &StreamCommand,
+        source: Source,
         origin: Origin,
     ) -> Result<Answer, Status> {
         self.charge(origin, Work::Plan).await;
         match command {
             StreamCommand::Open(open) => self.open_stream(namespace, open, origin).await,
-            StreamCommand::Read(read) => self.read_stream(namespace, read, origin).await,
+            StreamCommand::Read(read) => self.read_stream(namespace, read, source, origin).await,
             StreamCommand::Write(write) => self.write_stream(namespace, write, origin).await,
             StreamCommand::Close(close) => self.close_stream(namespace, close).await,
             StreamCommand::CollectorOpen(open) => {
@@ -93,6 +116,7 @@ impl Controller {
         &self,
         namespace: &Namespace,
         read: &StreamRead,
+        source: Source,
         origin: Origin,
     ) -> Result<Answer, Status> {
         let most = u64::from(read.bytes);
@@ -112,7 +136,16 @@ impl Controller {
                 Data::Untold(_) => Ok(()),
             }
         };
-        let (fetched, over) = self.streams.fetch(id, most, take).await?;
+        let fetch = Fetch {
+            fetching: &self.fetching,
+            give_up: Rc::new(GiveUp::new(&self.sim)),
+        };
+        let give_up = &fetch.give_up;
+        let entry = (source, give_up.clone());
+        self.fetching.0.borrow_mut().push(entry);
+        let fetched = self.streams.fetch(id, most, give_up, take).await;
+        give_up.end(fetched == Err(Status::ABORT_REQUESTED));
+        let (fetched, over) = fetched?;
         let Some(outcome) = over else {
             return Ok(Answer {
                 dw0: fetched as u32,
@@ -127,6 +160,19 @@ impl Controller {
             data_bytes: told.len() as u64,
             ..Answer::DONE
         })
+    }
+
+    /// Has a stream read end that waits for output, and waits until it is over; whether it was ended by that.
+    pub(in crate::frontend) async fn abort_fetch(&self, source: Source) -> bool {
+        let found = {
+            let fetches = self.fetching.0.borrow();
+            let found = fetches.iter().find(|(of, _)| of.is(&source));
+            found.map(|(_, give_up)| give_up.clone())
+        };
+        match found {
+            Some(give_up) => give_up.ask().await,
+            None => false,
+        }
     }
 
     async fn write_stream(

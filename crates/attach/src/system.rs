@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(found.at, Path::new("/mnt/a b"));
         assert_eq!(found.kind, "ext3");
         assert_eq!(found.source, Path::new("/dev/loop1"));
-        assert_eq!(found.number, "98:0");
+        assert_eq!(found.number, "98:7");
         assert_eq!(
             found.options,
             ["rw", "noatime", "rw", "errors=continue"].map(str::to_owned)

@@ -334,8 +334,7 @@ fn a_stream_read_whose_host_is_gone_holds_no_memory() {
         let block = vec![3; 64 * served.host().block_bytes() as usize];
         served.host().write(100, &block).await.expect("room");
         let queue = served.host().queue(0).expect("there");
-        let reserved = host::Transport::memory(&queue).borrow().reserved_bytes();
-        reserved
+        host::Transport::memory(&queue).borrow().reserved_bytes()
     };
     let writes = engine.handle().run(move |served| async move {
         // The read is aborted meanwhile.

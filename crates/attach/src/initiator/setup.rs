@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use nvme::command::{FeatureId, GetLogPage, Identify, LogPageId, SetFeatures};
 use nvme::fabrics::{
     ConnectCommand, ConnectData, DISCOVERY_LOG, DiscoveryEntry, DiscoveryHead, Property,
-    PropertyGet, PropertySet, SubsystemType, TRANSPORT_TCP, capabilities, configuration, nqn_of,
-    state,
+    PropertyGet, PropertySet, SubsystemType, TRANSPORT_TCP, capabilities, configuration,
+    fabrics_status, nqn_of, state,
 };
 use nvme::identify::{Cns, IDENTIFY_BYTES, IdentifyController};
 use nvme::{
@@ -157,7 +157,13 @@ fn connect(
     let data = data.as_bytes().to_vec();
     let (completion, _) = association.call(queue, command.entry(), (data, 0))?;
     let what = format!("Connect of queue {queue} to {}", association.nqn);
-    check(&what, completion)
+    match fabrics_status::name(completion.status()) {
+        Some(name) => Err(format!(
+            "{what} by host {}: {name}",
+            association.options.host_nqn
+        )),
+        None => check(&what, completion),
+    }
 }
 
 fn property(association: &mut Association, property: Property) -> Result<u64, String> {

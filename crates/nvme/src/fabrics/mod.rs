@@ -64,6 +64,23 @@ pub mod fabrics_status {
     pub const INVALID_HOST: Status = specific(0x84);
     /// The queue is not of the right type, for Disconnect.
     pub const INVALID_QUEUE_TYPE: Status = specific(0x85);
+
+    /// What the standard calls one of these; other commands have other statuses of the same codes.
+    pub fn name(status: Status) -> Option<&'static str> {
+        const NAMES: [(Status, &str); 6] = [
+            (INCOMPATIBLE_FORMAT, "Connect Incompatible Format"),
+            (CONTROLLER_BUSY, "Connect Controller Busy"),
+            (INVALID_PARAMETERS, "Connect Invalid Parameters"),
+            (RESTART_DISCOVERY, "Connect Restart Discovery"),
+            (INVALID_HOST, "Connect Invalid Host"),
+            (INVALID_QUEUE_TYPE, "Invalid Queue Type"),
+        ];
+        let is_it = |known: Status| {
+            (known.status_type(), known.code()) == (status.status_type(), status.code())
+        };
+        let found = NAMES.iter().find(|(known, _)| is_it(*known));
+        found.map(|(_, name)| *name)
+    }
 }
 
 /// The name in a field that zeroes end; none if it is no UTF-8, has no end, or is longer than a name may be.

@@ -93,6 +93,16 @@ class Server:
         assert self._process.returncode == code, self.errors()
         return printed.decode()
 
+    def end_by_force(self) -> None:
+        """Have nothing left behind of a test that failed, whoever works there."""
+        with suppress(ProcessLookupError):
+            self._process.send_signal(signal.SIGINT)
+            time.sleep(0.5)
+            self._process.send_signal(signal.SIGINT)
+        with suppress(subprocess.TimeoutExpired):
+            self._process.communicate(timeout=PATIENCE)
+        self.kill()
+
     def kill(self) -> None:
         """As a crash of it."""
         self._process.kill()
@@ -107,7 +117,7 @@ def attached(at: Path, image: Path, *options: str) -> Iterator[Server]:
     try:
         yield server
     except BaseException:
-        server.kill()
+        server.end_by_force()
         raise
     server.end()
 

@@ -142,7 +142,7 @@ fn a_collector_fills_one_and_holds_it() {
     assert!(refused.contains("file system"), "{refused}");
     let collector = drive.collectors().attach(&asked).expect("it is attached");
     let files = TaskRun::of(vec![
-        TaskFile::read("from").at(placed(512, 100)),
+        TaskFile::read("from").at(placed(512, 10_000)),
         TaskFile::write("to").at(to.clone()),
     ]);
     let held = drive.tasks().run_module(&copy(), &files);

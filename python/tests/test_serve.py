@@ -1,7 +1,6 @@
 """`bitline serve`, and hosts that connect to it."""
 
 import json
-import re
 import signal
 import subprocess
 import sys

@@ -13,7 +13,7 @@ use attach::tcp::{Listen, SUBSYSTEM_NQN, Server, ServerOptions};
 use bitline::{Config, Drive};
 
 /// How long all of it may take.
-const PATIENCE: Duration = Duration::from_secs(300);
+const PATIENCE: Duration = Duration::from_secs(600);
 /// What it has to say.
 const STEPS: [&str; 10] = [
     "discover", "connect", "identify", "smart", "logs", "vendor", "mkfs", "copy", "cut", "fsck",

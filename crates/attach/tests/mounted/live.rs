@@ -402,7 +402,7 @@ fn fio_verifies_beside_tasks() {
             "--name=verified",
             "--rw=randwrite",
             "--bsrange=4k-64k",
-            "--size=16m",
+            "--size=4m",
             "--verify=crc32c",
             "--verify_state_save=0",
             "--verify_fatal=1",

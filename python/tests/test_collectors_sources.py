@@ -94,7 +94,7 @@ def test_a_source_that_raises_loses_nothing(drive: bitline.Drive, error: BaseExc
 
 def test_what_is_no_packet_is_told(drive: bitline.Drive) -> None:
     camera = attached(drive, 0, "frames", source=[b"ab", np.arange(3, dtype=np.uint8), None, b"cd"])  # type: ignore[list-item]
-    with pytest.raises(TypeError, match="not NoneType"):
+    with pytest.raises(TypeError, match="not a NoneType"):
         camera.run()
     camera.run()
     with pytest.raises(TypeError, match="a source is packets"):

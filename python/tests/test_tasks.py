@@ -288,7 +288,10 @@ def test_the_command_line_runs_tasks(run: Run, tmp_path: Path) -> None:
     fails(run("task", "unload", "0", "--image", "an.img"), 3, "No Program")
 
 
-def test_a_format_takes_programs(drive: Drive) -> None:
-    drive.tasks.load(ECHO, persistent=True)
+def test_a_format_of_blocks_leaves_programs(drive: Drive) -> None:
+    program = drive.tasks.load(ECHO, persistent=True)
+    drive.volume["object"] = b"gone"
     drive.admin.format(drive.block_bytes)
-    assert drive.tasks.list() == []
+    assert "object" not in drive.volume
+    assert [one.identifier for one in drive.tasks.list()] == [program.identifier]
+    assert drive.tasks.run(program).status == "committed"

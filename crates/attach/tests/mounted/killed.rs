@@ -21,7 +21,7 @@ use bitline::{Config, DEFAULT_PRESET, Drive, Ended, TaskRun};
 
 use crate::connected::connect;
 use crate::live::{copy, invert};
-use crate::place::{data, tool, write_file};
+use crate::place::{data, tool, unmount, write_file};
 
 /// Says where the server is to serve; without it there is none.
 const FOLDER: &str = "BITLINE_KILLED_FOLDER";
@@ -140,7 +140,7 @@ fn what_was_told_is_there_after_a_kill() {
                 .expect("a loop device")
                 .display()
                 .to_string();
-            tool("umount", &[&at.display().to_string()]).expect("nobody uses it");
+            unmount(&at.display().to_string()).expect("nobody uses it");
             match kind {
                 FileSystem::Xfs => tool("xfs_repair", &["-n", &device]),
                 _ => tool("e2fsck", &["-fn", &device]),

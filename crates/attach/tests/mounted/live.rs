@@ -21,7 +21,7 @@ use bitline::{
     StreamRun, TaskFile, TaskRun,
 };
 
-use crate::place::{data, tool, write_file};
+use crate::place::{data, tool, unmount, write_file};
 
 /// A drive in memory with a file system, until this is dropped.
 pub(crate) struct Rig {
@@ -95,7 +95,7 @@ impl Rig {
         let device = self.attachment.device().expect("a loop device");
         let device = device.display().to_string();
         let folder = self.folder.display().to_string();
-        tool("umount", &[&folder]).expect("nobody uses it");
+        unmount(&folder).expect("nobody uses it");
         match self.kind {
             FileSystem::Xfs => tool("xfs_repair", &["-n", &device]),
             _ => tool("e2fsck", &["-fn", &device]),

@@ -17,6 +17,19 @@ pub(crate) struct Place {
     device: String,
 }
 
+/// Unmounts a folder. A process that another test starts has everything open for a moment, until it becomes another program.
+pub(crate) fn unmount(at: &str) -> Result<String, String> {
+    let mut tries = 0..100;
+    loop {
+        let unmounted = tool("umount", &[at]);
+        let is_busy = unmounted.as_ref().is_err_and(|why| why.contains("busy"));
+        if !is_busy || tries.next().is_none() {
+            return unmounted;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+}
+
 /// Runs a program; what it said if it failed.
 pub(crate) fn tool(program: &str, arguments: &[&str]) -> Result<String, String> {
     let ran = Command::new(program).args(arguments).output();
@@ -110,7 +123,7 @@ impl Place {
     pub(crate) fn check(self) -> Result<String, String> {
         let mount = self.mount().display().to_string();
         let kind = tool("stat", &["-f", "-c", "%T", &mount])?;
-        tool("umount", &[&mount])?;
+        unmount(&mount)?;
         match kind.as_str() {
             "xfs" => tool("xfs_repair", &["-n", &self.device]),
             _ => tool("e2fsck", &["-fn", &self.device]),

@@ -330,7 +330,12 @@ fn not_alone(path: &Path, error: io::Error) -> MountedError {
 fn reserve(file: &File, room: Room, blocks: Blocks) -> io::Result<()> {
     let Room { bytes, alignment } = room;
     let slack = alignment.saturating_sub(blocks.bytes);
-    rustix::fs::fallocate(file, FallocateFlags::empty(), 0, bytes + slack)?;
+    rustix::fs::fallocate(
+        file,
+        FallocateFlags::empty(),
+        0,
+        bytes.saturating_add(slack),
+    )?;
     if slack == 0 {
         return Ok(());
     }

@@ -53,12 +53,10 @@ pub fn control_socket(folder: impl AsRef<Path>) -> Result<PathBuf, MountedError>
         return Err(MountedError::refused(folder, why, instead));
     };
     let about = file.with_file_name(ABOUT);
-    let text = std::fs::read(&about)
-        .map_err(|error| MountedError::system(&about, "what its drive says of itself", error))?;
-    let about = serde_json::from_slice::<About>(&text).ok();
-    about
-        .and_then(|about| about.control)
-        .ok_or_else(|| MountedError::refused(folder, "its drive has no control socket", instead))
+    let told = |error| MountedError::system(&about, "what its drive says of itself", error);
+    let text = std::fs::read(&about).map_err(told)?;
+    let About { control } = serde_json::from_slice(&text).map_err(|error| told(error.into()))?;
+    control.ok_or_else(|| MountedError::refused(folder, "its drive has no control socket", instead))
 }
 
 impl Mounted {

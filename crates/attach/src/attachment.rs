@@ -254,10 +254,10 @@ fn beneath(drive: &Handle) -> Result<Beneath, EngineError> {
 /// The options of a server that listens where it is asked to, and at the control socket; none if it is to listen nowhere.
 fn listening(asked: Option<&ServerOptions>, control: Option<&Path>) -> Option<ServerOptions> {
     let control = control.map(|path| Listen::Unix(path.to_owned()));
-    let mut options = asked.cloned().unwrap_or(ServerOptions {
-        listen: Vec::new(),
-        ..ServerOptions::default()
-    });
+    let mut options = match asked {
+        Some(asked) => asked.clone(),
+        None => ServerOptions::listening_at(Vec::new()),
+    };
     options.listen.extend(control);
     (!options.listen.is_empty()).then_some(options)
 }

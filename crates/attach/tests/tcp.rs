@@ -317,7 +317,7 @@ fn a_stream_read_whose_host_is_gone_holds_no_memory() {
         namespace: NamespaceId::new(1),
         stream: stream.number(),
         bytes: 4096,
-        data: DataPointer::Prp { prp1: 0, prp2: 0 },
+        data: DataPointer::NONE,
     };
     let mut entry = IoCommand::Stream(StreamCommand::Read(read)).encode(CommandId::new(9));
     let length = 4096;

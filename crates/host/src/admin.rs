@@ -230,7 +230,7 @@ impl<T: Transport> Admin<T> {
             select,
             namespace: NamespaceId::new(0),
             cdw11,
-            data: NO_DATA,
+            data: DataPointer::NONE,
         };
         let done = self.send("get features", AdminCommand::GetFeatures(get));
         Ok(done.await?.dw0.get())
@@ -252,7 +252,7 @@ impl<T: Transport> Admin<T> {
             namespace: NamespaceId::new(0),
             cdw11,
             cdw12: 0,
-            data: NO_DATA,
+            data: DataPointer::NONE,
         };
         let done = self.send("set features", AdminCommand::SetFeatures(set));
         Ok(done.await?.dw0.get())
@@ -324,6 +324,3 @@ impl<T: Transport> Admin<T> {
         Ok(completion)
     }
 }
-
-/// The data pointer of a command without data.
-const NO_DATA: DataPointer = DataPointer::Prp { prp1: 0, prp2: 0 };

@@ -122,8 +122,7 @@ impl<T: Transport> BitsDevice<T> {
     /// # Errors
     /// Invalid Field if it is not open.
     pub async fn release_handle(&self, number: u16) -> Result<(), Error> {
-        let none = DataPointer::Prp { prp1: 0, prp2: 0 };
-        self.send_directive(DirectiveOperation::Release, number, none)
+        self.send_directive(DirectiveOperation::Release, number, DataPointer::NONE)
             .await
     }
 

@@ -143,6 +143,11 @@ impl<T: Transport> BlockDevice<T> {
         )
     }
 
+    /// A buffer that is `data` itself ([`Buffer::lent`]).
+    pub fn buffer_of(&self, data: Box<[u8]>) -> Buffer {
+        Buffer::lent(self.transport.memory(), data)
+    }
+
     /// Reads `blocks` blocks from `lba` on into the beginning of `buffer`: one command. A drive that keeps no data
     /// leaves in it what is there.
     ///

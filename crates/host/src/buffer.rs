@@ -15,6 +15,18 @@ pub struct Buffer {
     memory: Memory,
     address: u64,
     bytes: u64,
+    origin: Origin,
+}
+
+/// Whose memory a buffer is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// It was allocated.
+    Own,
+    /// The caller lent it.
+    Lent,
+    /// It was given back to the caller.
+    GivenBack,
 }
 
 impl Buffer {
@@ -28,6 +40,7 @@ impl Buffer {
             memory: memory.clone(),
             address,
             bytes,
+            origin: Origin::Own,
         })
     }
 
@@ -50,6 +63,27 @@ impl Buffer {
             .slice_mut(buffer.address, data.len() as u64)?
             .copy_from_slice(data);
         Ok(buffer)
+    }
+
+    /// A buffer that is `data` itself, no more than 4 GiB: nothing is copied.
+    pub fn lent(memory: &Memory, data: Box<[u8]>) -> Buffer {
+        let bytes = data.len() as u64;
+        Buffer {
+            memory: memory.clone(),
+            address: memory.borrow_mut().lend(data),
+            bytes,
+            origin: Origin::Lent,
+        }
+    }
+
+    /// Gives back what was lent, when every command that may reach it has completed.
+    ///
+    /// # Errors
+    /// If it was not lent.
+    pub fn take_back(mut self) -> Result<Box<[u8]>, Error> {
+        let data = self.memory.borrow_mut().take_back(self.address)?;
+        self.origin = Origin::GivenBack;
+        Ok(data)
     }
 
     /// Its address in host memory.
@@ -128,9 +162,15 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        // The allocation is this buffer's own, so it can be freed; a drop has
-        // nobody to tell otherwise.
-        let freed = self.memory.borrow_mut().free(self.address);
-        debug_assert!(freed.is_ok(), "a buffer is freed once: {freed:?}");
+        match self.origin {
+            Origin::Own => {
+                // The allocation is this buffer's own, so it can be freed; a drop has
+                // nobody to tell otherwise.
+                let freed = self.memory.borrow_mut().free(self.address);
+                debug_assert!(freed.is_ok(), "a buffer is freed once: {freed:?}");
+            }
+            Origin::Lent => self.memory.borrow_mut().give_up(self.address),
+            Origin::GivenBack => (),
+        }
     }
 }

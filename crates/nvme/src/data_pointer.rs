@@ -43,6 +43,11 @@ pub enum DataPointer {
     },
 }
 
+impl DataPointer {
+    /// That of a command without data.
+    pub const NONE: DataPointer = DataPointer::Prp { prp1: 0, prp2: 0 };
+}
+
 /// Contiguous bytes of host memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {

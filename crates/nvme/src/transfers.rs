@@ -62,7 +62,7 @@ impl Transfers {
     pub fn of_memory(set: CommandSet, entry: &SubmissionEntry) -> Result<Transfers, Status> {
         let bytes = match DataPointer::decode(entry)? {
             DataPointer::Sgl { length, .. } => length,
-            DataPointer::Prp { prp1: 0, prp2: 0 } => 0,
+            DataPointer::NONE => 0,
             DataPointer::Prp { .. } => return Err(Status::INVALID_FIELD),
         };
         // Here the data pointer has the records alone.

@@ -2,18 +2,17 @@
 
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use ::attach::attachment::{Attachment as Attached, Options, State};
 use ::attach::engine::{Handle, Pace};
 use ::attach::mount::FileSystem;
+use ::attach::tcp::ServerOptions;
 use ::attach::unmount::Unmount;
 use pyo3::prelude::*;
 
 use crate::config::Config;
-use crate::error::{attaching, engine, internal, json, said, usage};
-use crate::listening::{listening_at, places};
+use crate::error::{attaching, engine, internal, json, said};
+use crate::listening::{places, wait_while};
 
 /// A drive that is served as a file, and mounted, until it is stopped.
 #[pyclass(frozen, module = "bitline._bitline")]
@@ -22,9 +21,6 @@ pub(crate) struct Attachment {
     /// Asks the drive whatever a call is at that has the attachment.
     handle: Handle,
 }
-
-/// How often a call that waits looks.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 #[pymethods]
 impl Attachment {
@@ -52,7 +48,7 @@ impl Attachment {
             .map_err(said)?;
         options.trace = trace;
         let places = places(&listen, socket)?;
-        options.target = (!places.is_empty()).then(|| listening_at(places));
+        options.target = (!places.is_empty()).then(|| ServerOptions::listening_at(places));
         let path = image.clone();
         let open = opening(config, image);
         let image = path;
@@ -72,18 +68,7 @@ impl Attachment {
 
     /// Waits until it is not attached any more, but no longer than so many seconds: "attached", "unmounted" or "ended".
     fn wait(&self, py: Python<'_>, seconds: f64) -> PyResult<&'static str> {
-        let most = Duration::try_from_secs_f64(seconds);
-        let most = most.map_err(|error| usage(format!("wait {seconds} seconds: {error}")))?;
-        let began = Instant::now();
-        let wait = || loop {
-            let state = self.attached().state();
-            let left = most.saturating_sub(began.elapsed());
-            if state != State::Attached || left.is_zero() {
-                break state;
-            }
-            thread::sleep(left.min(LOOK_AGAIN));
-        };
-        match py.detach(wait) {
+        match wait_while(py, seconds, State::Attached, || self.attached().state())? {
             State::Attached => Ok("attached"),
             State::Unmounted => Ok("unmounted"),
             State::Ended => Ok("ended"),

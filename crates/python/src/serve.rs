@@ -3,24 +3,20 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use ::attach::engine::Pace;
 use ::attach::serving::Serving;
+use ::attach::tcp::ServerOptions;
 use pyo3::prelude::*;
 
 use crate::attach::opening;
 use crate::config::Config;
-use crate::error::{json, said, serving, usage};
-use crate::listening::{listening_at, places};
+use crate::error::{json, said, serving};
+use crate::listening::{places, wait_while};
 
 /// A drive that is served over NVMe/TCP until it is stopped.
 #[pyclass(frozen, module = "bitline._bitline")]
 pub(crate) struct Server(Mutex<Serving>);
-
-/// How often a call that waits looks.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 #[pymethods]
 impl Server {
@@ -41,7 +37,7 @@ impl Server {
         trace: Option<PathBuf>,
     ) -> PyResult<Server> {
         let pace: Pace = pace.parse().map_err(said)?;
-        let mut options = listening_at(places(&listen, socket)?);
+        let mut options = ServerOptions::listening_at(places(&listen, socket)?);
         options.allowed_hosts = hosts;
         if let Some(nqn) = nqn {
             options.subsystem_nqn = nqn;
@@ -65,19 +61,7 @@ impl Server {
 
     /// Waits until it is not served any more, but no longer than so many seconds; whether it still is.
     fn wait(&self, py: Python<'_>, seconds: f64) -> PyResult<bool> {
-        let most = Duration::try_from_secs_f64(seconds);
-        let most = most.map_err(|error| usage(format!("wait {seconds} seconds: {error}")))?;
-        let began = Instant::now();
-        Ok(py.detach(|| {
-            loop {
-                let is_serving = self.serving().is_serving();
-                let left = most.saturating_sub(began.elapsed());
-                if !is_serving || left.is_zero() {
-                    return is_serving;
-                }
-                thread::sleep(left.min(LOOK_AGAIN));
-            }
-        }))
+        wait_while(py, seconds, true, || self.serving().is_serving())
     }
 
     /// Closes all connections, writes the trace, and closes the drive.

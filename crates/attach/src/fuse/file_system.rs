@@ -16,6 +16,7 @@ use fuser::{
 
 use super::attributes::{ABOUT_NODE, Attributes, DRIVE_NODE, ENTRIES, ROOT_NODE, named};
 use super::budget::{Budget, Share};
+use super::data::Spare;
 use super::errors::errno;
 use super::requests;
 use crate::engine::{Handle, Kind, Served};
@@ -41,6 +42,7 @@ pub(super) struct DriveFolder {
     pub(super) attributes: Attributes,
     pub(super) about: String,
     pub(super) budget: Arc<Budget>,
+    pub(super) spare: Spare,
     pub(super) notes: Notes,
 }
 
@@ -218,10 +220,10 @@ impl Filesystem for DriveFolder {
         }
         let share = self.budget.take(bytes.end - bytes.start);
         let length = (bytes.end - bytes.start) as u32;
-        let data = data[..length as usize].to_vec();
+        let data = self.spare.holding(&data[..length as usize]);
         let is_durable = flags.0 & O_DSYNC != 0;
         let work = move |served: Served| async move {
-            requests::write(&served, offset, &data).await?;
+            requests::write(&served, offset, data).await?;
             match is_durable {
                 true => served.durable().flush().await,
                 false => Ok(()),

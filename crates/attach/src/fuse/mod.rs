@@ -3,6 +3,7 @@
 
 mod attributes;
 mod budget;
+mod data;
 mod errors;
 mod file_system;
 mod requests;
@@ -24,6 +25,7 @@ pub(crate) use attributes::ABOUT;
 use attributes::Attributes;
 pub use attributes::DRIVE;
 use budget::Budget;
+use data::Spare;
 use file_system::DriveFolder;
 
 /// What the kernel's table calls the source of what is mounted.
@@ -153,6 +155,7 @@ impl FuseServer {
             },
             about: text,
             budget: Budget::of(UNDER_WAY_BYTES),
+            spare: Spare::default(),
             notes: notes.clone(),
         };
         let failed = |source| FuseError::Mount {

@@ -7,6 +7,7 @@ use bitline::inside::InsideHost;
 use bitline::inside::host::Buffer;
 use bitline::inside::sim::resource::Access;
 
+use super::data::Data;
 use crate::engine::Served;
 
 /// Bytes of the file in a buffer.
@@ -46,8 +47,8 @@ pub(super) async fn read(served: &Served, bytes: Range<u64>) -> Result<Bytes, Er
 }
 
 /// Writes bytes. Of logical blocks of which they are a part, the rest is read before.
-pub(super) async fn write(served: &Served, offset: u64, data: &[u8]) -> Result<(), Error> {
-    let bytes = offset..offset + data.len() as u64;
+pub(super) async fn write(served: &Served, offset: u64, data: Data) -> Result<(), Error> {
+    let bytes = offset..offset + data.bytes().len() as u64;
     let blocks = around(&bytes, served.host().block_bytes().into());
     let sole = served.writing().lock(blocks, Access::Exclusive).await;
     let written = write_locked(served, bytes, data).await;
@@ -55,17 +56,21 @@ pub(super) async fn write(served: &Served, offset: u64, data: &[u8]) -> Result<(
     written
 }
 
-async fn write_locked(served: &Served, bytes: Range<u64>, data: &[u8]) -> Result<(), Error> {
+async fn write_locked(served: &Served, bytes: Range<u64>, mut data: Data) -> Result<(), Error> {
     let host = served.host();
     let block = host.block();
     let block_bytes = u64::from(block.block_bytes());
     let blocks = around(&bytes, block_bytes);
     let count = (blocks.end - blocks.start) as u32;
-    let buffer = block.buffer(count)?;
-    if inside(&bytes, block_bytes) != blocks {
-        block.read_all_into(blocks.start, count, &buffer).await?;
+    if inside(&bytes, block_bytes) == blocks {
+        let buffer = block.buffer_of(data.take());
+        host.write_from(blocks.start, count, &buffer).await?;
+        data.put_back(buffer.take_back()?);
+        return Ok(());
     }
-    buffer.put(bytes.start - blocks.start * block_bytes, data)?;
+    let buffer = block.buffer(count)?;
+    block.read_all_into(blocks.start, count, &buffer).await?;
+    buffer.put(bytes.start - blocks.start * block_bytes, data.bytes())?;
     host.write_from(blocks.start, count, &buffer).await
 }
 
@@ -120,7 +125,7 @@ async fn write_zeroes(served: &Served, bytes: Range<u64>) -> Result<(), Error> {
         return Ok(());
     }
     let zeroes = vec![0; (bytes.end - bytes.start) as usize];
-    write(served, bytes.start, &zeroes).await
+    write(served, bytes.start, zeroes.into()).await
 }
 
 /// The units that have any of `bytes`.

@@ -24,8 +24,6 @@ const ADMIN_ENTRIES: u16 = 32;
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 /// Entries of a discovery log that are read: more are more than somebody would choose from.
 const DISCOVERED_MAX: u64 = 1024;
-/// What a command has instead of a pointer: the association describes its data.
-const NOWHERE: DataPointer = DataPointer::Prp { prp1: 0, prp2: 0 };
 
 /// What a controller gives of itself.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +52,7 @@ pub(super) fn begin(association: &mut Association, host_id: [u8; 16]) -> Result<
         controller: ControllerId::new(0),
         specific: 0,
         command_set: 0,
-        data: NOWHERE,
+        data: DataPointer::NONE,
     };
     let page = ask(
         association,
@@ -127,7 +125,7 @@ fn log(association: &mut Association, offset: u64, bytes: usize) -> Result<Vec<u
         retain_event: true,
         dwords: bytes as u64 / 4,
         offset,
-        data: NOWHERE,
+        data: DataPointer::NONE,
     };
     let name = "the discovery log page";
     let mut page = ask(association, name, AdminCommand::GetLogPage(get), bytes)?;
@@ -218,7 +216,7 @@ fn number_of_queues(association: &mut Association) -> Result<u16, String> {
         namespace: NamespaceId::new(0),
         cdw11: MANY | MANY << 16,
         cdw12: 0,
-        data: NOWHERE,
+        data: DataPointer::NONE,
     };
     let entry = AdminCommand::SetFeatures(set).encode(CommandId::new(0));
     let (completion, _) = association.call(0, entry, (Vec::new(), 0))?;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bitline::inside::{Durable, InsideHost, Queue};
-use host::{Memory, Transport};
+use host::{Buffer, Transport};
 use nvme::command::{LogPageId, opcode};
 use nvme::{AsyncEvent, CommandSet, DataPointer, Status, SubmissionEntry, Transfers};
 use sim::{Either, JoinHandle, resource::Signal, select};
@@ -13,7 +13,6 @@ use sim::{Either, JoinHandle, resource::Signal, select};
 use super::mailbox::Mailbox;
 use super::message::{Done, DriveCommand, Order, Ticket, Told};
 use super::options::ServerError;
-use super::target::may_be_cancelled;
 use crate::engine::{Kind, Served};
 
 /// FUA, bit 30 of CDW12.
@@ -31,12 +30,6 @@ pub(super) struct OnDrive {
     running: RefCell<BTreeMap<Ticket, JoinHandle<()>>>,
     is_stopped: Cell<bool>,
     stop: Signal,
-}
-
-/// A buffer that lies in the drive's host memory.
-struct Lent {
-    memory: Memory,
-    address: Option<u64>,
 }
 
 /// A command that is told to be done whatever becomes of it.
@@ -93,7 +86,7 @@ impl OnDrive {
 
     fn begin(self: &std::rc::Rc<OnDrive>, command: Box<DriveCommand>) {
         let (own, ticket) = (self.clone(), command.ticket);
-        if may_be_cancelled(command.set, &command.entry) {
+        if command.set.may_last(command.entry.opcode) {
             let running = self.served.sim().spawn(async move {
                 own.carry_out(command).await;
                 own.running.borrow_mut().remove(&ticket);
@@ -129,13 +122,13 @@ impl OnDrive {
             }),
         };
         let queue = &self.queues[usize::from(pair) % self.queues.len()];
-        let mut lent = Lent::new(queue.memory(), data);
+        let lent = data.map(|data| Buffer::lent(queue.memory(), data));
         let length = transfers.to_controller.max(transfers.to_host);
         let moved = match transfers.is_two_way() {
             true => transfers.to_host,
             false => length,
         };
-        place(set, &mut entry, &lent, &layout_of(&transfers));
+        place(set, &mut entry, lent.as_ref(), &layout_of(&transfers));
         let completion = match set {
             CommandSet::Admin => queue.admin(&entry).await,
             _ => queue.io(&entry).await,
@@ -153,7 +146,8 @@ impl OnDrive {
         begun.end(moved.into(), status.is_success());
         if let Some(done) = &mut promise.done {
             (done.status, done.results) = (status, results);
-            done.data = lent.take_back();
+            // No command reaches it any more; one of a command that is broken off stays until the drive is done.
+            done.data = lent.and_then(|lent| lent.take_back().ok());
         }
     }
 
@@ -233,15 +227,11 @@ fn layout_of(transfers: &Transfers) -> Layout {
 }
 
 /// Has an entry name the buffer, and no other memory: what the host put into its pointers means nothing here.
-fn place(set: CommandSet, entry: &mut SubmissionEntry, lent: &Lent, layout: &Layout) {
-    let address = lent.address.unwrap_or(0);
+fn place(set: CommandSet, entry: &mut SubmissionEntry, lent: Option<&Buffer>, layout: &Layout) {
+    let address = lent.map_or(0, Buffer::address);
     DataPointer::Sgl {
         address: address + layout.data_at,
-        length: if lent.address.is_some() {
-            layout.data_bytes
-        } else {
-            0
-        },
+        length: lent.map_or(0, |_| layout.data_bytes),
     }
     .encode_into(entry);
     // A Simple Lookup has its mask there, and commands of compute namespaces how long their data is.
@@ -267,32 +257,6 @@ fn kind_of(set: CommandSet, opcode: u8) -> Kind {
         (CommandSet::Nvm, opcode::EXECUTE_PROGRAM)
         | (CommandSet::Compute, opcode::EXECUTE_OVER_MEMORY) => Kind::Task,
         _ => Kind::Other,
-    }
-}
-
-impl Lent {
-    fn new(memory: &Memory, data: Option<Box<[u8]>>) -> Lent {
-        Lent {
-            address: data.map(|data| memory.borrow_mut().lend(data)),
-            memory: memory.clone(),
-        }
-    }
-
-    /// The buffer, which no command reaches any more.
-    fn take_back(&mut self) -> Option<Box<[u8]>> {
-        let address = self.address.take()?;
-        let taken = self.memory.borrow_mut().take_back(address);
-        debug_assert!(taken.is_ok(), "it was lent: {taken:?}");
-        taken.ok()
-    }
-}
-
-impl Drop for Lent {
-    fn drop(&mut self) {
-        // Its command was broken off, and the drive may still write to it.
-        if let Some(address) = self.address {
-            self.memory.borrow_mut().give_up(address);
-        }
     }
 }
 

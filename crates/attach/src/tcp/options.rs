@@ -105,6 +105,14 @@ pub enum ServerError {
 }
 
 impl ServerOptions {
+    /// The defaults, but for where it listens.
+    pub fn listening_at(places: Vec<Listen>) -> ServerOptions {
+        ServerOptions {
+            listen: places,
+            ..ServerOptions::default()
+        }
+    }
+
     /// Bytes of one command's data, at most.
     pub(crate) fn transfer_bytes(&self) -> u32 {
         4096 << self.transfer_exponent

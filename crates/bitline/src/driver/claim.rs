@@ -38,7 +38,7 @@ pub(super) struct Claim<'a> {
     pub(super) memory: &'a Memory,
     pub(super) left: &'a Left,
     pub(super) has_data: bool,
-    pub(super) is_run: bool,
+    pub(super) may_last: bool,
     pub(super) id: Option<u16>,
 }
 
@@ -54,7 +54,7 @@ impl Drop for Claim<'_> {
                 if self.has_data {
                     self.memory.borrow_mut().hold();
                 }
-                if self.is_run {
+                if self.may_last {
                     self.left.runs.borrow_mut().push((self.pair.id.get(), id));
                     self.left.runs_left.ring();
                 }

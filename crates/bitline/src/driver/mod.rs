@@ -16,7 +16,7 @@ use std::task::Poll;
 use device::frontend::AdminQueues;
 use device::port::HostPort;
 use host::{Error, Memory};
-use nvme::command::{Abort, CreateCompletionQueue, CreateSubmissionQueue, opcode};
+use nvme::command::{Abort, CreateCompletionQueue, CreateSubmissionQueue};
 use nvme::{
     AdminCommand, CommandId, CommandSet, CompletionEntry, HostMemory, NamespaceId, QueueId,
     QueuePriority, SubmissionEntry,
@@ -252,7 +252,7 @@ impl Driver {
             memory: &self.memory,
             left: &self.left,
             has_data: entry.data_pointer != [0; 16],
-            is_run: is_run(set, entry.opcode),
+            may_last: set.may_last(entry.opcode),
             id: Some(id),
         };
         let begin = self.sim.now();
@@ -372,15 +372,5 @@ impl Driver {
         if let (Ok(controller), true) = (self.controller(), is_newest) {
             controller.ring_completion(pair.id, arrival.head);
         }
-    }
-}
-
-/// Whether a command may go on for ever, and is to be aborted if nobody awaits it any more: a run of a program, or a stream read that
-/// waits for output.
-fn is_run(set: CommandSet, opcode: u8) -> bool {
-    match set {
-        CommandSet::Nvm => matches!(opcode, opcode::EXECUTE_PROGRAM | opcode::STREAM_READ),
-        CommandSet::Compute => opcode == opcode::EXECUTE_OVER_MEMORY,
-        CommandSet::Admin | CommandSet::Memory => false,
     }
 }

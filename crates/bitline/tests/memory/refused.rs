@@ -382,7 +382,7 @@ fn executions() {
         ranges: 0,
         data_bytes: 4,
         parameters: [1, 0],
-        data: DataPointer::Prp { prp1: 0, prp2: 0 },
+        data: DataPointer::NONE,
     };
     let inline = ExecuteOverMemory {
         set: 0,

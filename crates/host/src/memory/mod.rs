@@ -280,7 +280,7 @@ impl<T: Transport> MemoryDevice<T> {
     /// What the drive reports: Invalid Memory Range Set Identifier, Memory Range Set In Use.
     pub async fn delete_ranges(&self, set: u16) -> Result<(), Error> {
         let action = RangeSetAction::Delete { set };
-        self.manage(action, NO_DATA).await.map(|_| ())
+        self.manage(action, DataPointer::NONE).await.map(|_| ())
     }
 
     /// The sets of ranges that there are, by identifier.
@@ -430,6 +430,3 @@ fn copies(bytes: u64) -> impl Iterator<Item = Range<u64>> {
     let pieces = 0..bytes.div_ceil(COPY_BYTES);
     pieces.map(move |piece| piece * COPY_BYTES..(piece * COPY_BYTES + COPY_BYTES).min(bytes))
 }
-
-/// The data pointer of a command without data.
-const NO_DATA: DataPointer = DataPointer::Prp { prp1: 0, prp2: 0 };

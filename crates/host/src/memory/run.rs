@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use nvme::command::{ComputeCommand, ExecuteOverMemory, LogPageId, MemoryRange};
 use nvme::task::Ended;
-use nvme::{CommandId, CompletionEntry, Status};
+use nvme::{CommandId, CompletionEntry, DataPointer, Status};
 use zerocopy::IntoBytes;
 
-use super::{MemoryDevice, NO_DATA};
+use super::MemoryDevice;
 use crate::buffer::Buffer;
 use crate::error::Error;
 use crate::tasks::TaskError;
@@ -82,7 +82,7 @@ impl<T: Transport> MemoryDevice<T> {
             ranges: records.len() as u32,
             data_bytes: data.len() as u32,
             parameters: run.parameters,
-            data: buffer.as_ref().map_or(NO_DATA, pointer),
+            data: buffer.as_ref().map_or(DataPointer::NONE, pointer),
         });
         let completion = self
             .transport

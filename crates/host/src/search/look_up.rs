@@ -1,13 +1,12 @@
 //! Lookups: a drive gives as many records as a buffer holds, and a cursor to go on with.
 
-use nvme::SearchCommand;
 use nvme::command::{Lookup, LookupContinue, Returned, SIMPLE_NAME_BITS, SimpleLookup};
 use nvme::query::{Query, Term};
-use nvme::{RegionId, Status};
+use nvme::{DataPointer, RegionId, SearchCommand, Status};
 
+use super::SearchDevice;
 use super::error::SearchError;
 use super::region::DataRegion;
-use super::{NO_DATA, SearchDevice};
 use crate::buffer::Buffer;
 use crate::transport::Transport;
 
@@ -252,7 +251,7 @@ impl<T: Transport> SearchDevice<T> {
     ) -> Result<(u32, u32), SearchError> {
         let namespace = self.block.namespace();
         let buffer_bytes = buffer.map_or(0, |buffer| buffer.bytes() as u32);
-        let data = buffer.map_or(NO_DATA, |buffer| buffer.pointer(buffer_bytes));
+        let data = buffer.map_or(DataPointer::NONE, |buffer| buffer.pointer(buffer_bytes));
         if let Some(term) = simple(query) {
             let sixteen = |bytes: &[u8]| {
                 let mut all = [0; 16];

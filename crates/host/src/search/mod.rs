@@ -127,7 +127,7 @@ impl<T: Transport> SearchDevice<T> {
             linked: !region.names.is_empty(),
             value_bytes: region.value_bytes,
             records: 0,
-            data: NO_DATA,
+            data: DataPointer::NONE,
         });
         let (number, _) = self.send("allocate search region", command).await?;
         let number = u16::try_from(number)
@@ -228,6 +228,3 @@ impl<T: Transport> SearchDevice<T> {
         Ok((completion.dw0.get(), completion.dw1.get()))
     }
 }
-
-/// The data pointer of a command that transfers nothing.
-const NO_DATA: DataPointer = DataPointer::Prp { prp1: 0, prp2: 0 };

@@ -160,7 +160,7 @@ impl<T: Transport> StreamDevice<T> {
                 stream,
                 bytes,
                 end: is_last,
-                data: pointer.unwrap_or(NO_DATA),
+                data: pointer.unwrap_or(DataPointer::NONE),
             });
             let completion = self.send("stream write", write).await?;
             let (taken, is_over) = (completion.dw0.get(), completion.dw1.get() != 0);
@@ -200,6 +200,3 @@ fn damaged() -> TaskError {
         "what it tells of a stream is damaged".into(),
     ))
 }
-
-/// The data pointer of a command without data.
-const NO_DATA: DataPointer = DataPointer::Prp { prp1: 0, prp2: 0 };

@@ -138,7 +138,7 @@ impl<T: Transport> TaskDevice<T> {
             identifier: 0,
             chunk_bytes: 0,
             offset: 0,
-            data: NO_DATA,
+            data: DataPointer::NONE,
         };
         self.admin("unload program", AdminCommand::LoadProgram(load))
             .await
@@ -302,6 +302,3 @@ fn damaged() -> TaskError {
         "what it tells of programs is damaged".into(),
     ))
 }
-
-/// The data pointer of a command without data.
-const NO_DATA: DataPointer = DataPointer::Prp { prp1: 0, prp2: 0 };

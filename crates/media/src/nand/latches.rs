@@ -8,6 +8,7 @@ use super::deferred::Deferred;
 use super::geometry::PageAddress;
 use super::latch_bits::LatchBits;
 use super::storage::BitStore;
+use std::ops::Range;
 
 /// Whether the data in a latch can be trusted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -170,10 +171,15 @@ impl PlaneLatches {
         self.note_transfer(false);
     }
 
-    /// Starts loading the page register, which a program command fills with ones first (ONFI's 80h).
-    pub(crate) fn start_loading(&mut self, words: usize) {
+    /// Starts loading the page register, of so many words, which a program command fills with ones first (ONFI's 80h); the
+    /// bytes `loaded` are overwritten next.
+    pub(crate) fn start_loading(&mut self, words: usize, loaded: Range<usize>) {
         if !self.loading {
-            self.bits.overwrite_c(words).fill(u64::MAX);
+            let c = self.bits.overwrite_c(words);
+            if !c.is_empty() {
+                c[..loaded.start.div_ceil(8)].fill(u64::MAX);
+                c[loaded.end / 8..].fill(u64::MAX);
+            }
             self.c.holds = true;
             self.c.status = PageStatus::Ok;
             self.c.page = None;

@@ -30,7 +30,7 @@ impl Nand {
         self.check_column(plane, column, bytes.len(), "data in")?;
         let (words, holds_data) = (self.register_words(), self.holds_data);
         let latches = self.settle(plane);
-        latches.start_loading(words);
+        latches.start_loading(words, column..column + bytes.len());
         if holds_data {
             put_bytes(latches.bits.change_c(), column, bytes);
         } else {

@@ -1,6 +1,7 @@
 //! What is to be known of a command, in one place: the rows that the families list and
 //! [`super::table`] puts together.
 
+use super::opcode;
 use crate::entry::{DataTransfer, SubmissionEntry};
 use crate::status::Status;
 
@@ -18,6 +19,15 @@ pub enum CommandSet {
 }
 
 impl CommandSet {
+    /// Whether a command of it may go on until somebody stops it: a run of a program, or a stream read that waits for output.
+    pub fn may_last(self, opcode: u8) -> bool {
+        match self {
+            CommandSet::Nvm => matches!(opcode, opcode::EXECUTE_PROGRAM | opcode::STREAM_READ),
+            CommandSet::Compute => opcode == opcode::EXECUTE_OVER_MEMORY,
+            CommandSet::Admin | CommandSet::Memory => false,
+        }
+    }
+
     /// All there are.
     pub const ALL: [CommandSet; 4] = [
         CommandSet::Admin,

@@ -8,7 +8,7 @@ use nvme::identify::{Cns, ControllerList, NamespaceList};
 use nvme::{AdminCommand, ControllerId, DataPointer, NamespaceId, Status, SubmissionEntry};
 use zerocopy::IntoBytes;
 
-use super::{Answer, Outcome, Progress, Target, may_be_cancelled};
+use super::{Answer, Outcome, Progress, Target};
 use crate::tcp::connection::Active;
 use crate::tcp::controller::{Controller, ControllerKind};
 use crate::tcp::discovery;
@@ -237,8 +237,7 @@ impl Target {
             }
             Some(Progress::AtDrive) => {
                 let active = client.connection.active(slot);
-                let stops =
-                    active.is_some_and(|active| may_be_cancelled(active.set, &active.entry));
+                let stops = active.is_some_and(|active| active.set.may_last(active.entry.opcode));
                 if stops {
                     self.orders.push(Order::Cancel(Ticket {
                         epoch,

@@ -9,9 +9,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use nvme::command::opcode;
 use nvme::fabrics::FABRICS_OPCODE;
-use nvme::{CommandSet, Status, SubmissionEntry};
+use nvme::{Status, SubmissionEntry};
 use serde::Serialize;
 use slab::Slab;
 
@@ -462,17 +461,6 @@ impl Target {
             transfers: active.transfers,
             data: active.data.take(),
         })));
-    }
-}
-
-/// Whether a command may run until somebody stops it: a run of a program, or a stream read that waits for what nobody may send.
-pub(super) fn may_be_cancelled(set: CommandSet, entry: &SubmissionEntry) -> bool {
-    match set {
-        CommandSet::Nvm => {
-            matches!(entry.opcode, opcode::EXECUTE_PROGRAM | opcode::STREAM_READ)
-        }
-        CommandSet::Compute => entry.opcode == opcode::EXECUTE_OVER_MEMORY,
-        CommandSet::Admin | CommandSet::Memory => false,
     }
 }
 

@@ -9,7 +9,7 @@ use super::hostile::{NONE, entry, open, queue, statuses};
 use super::made::{AnyDrive, asked_data, capsule, connect, enable, pdus, sent};
 use crate::tcp::facts::DriveFacts;
 use crate::tcp::options::{SUBSYSTEM_NQN, ServerOptions};
-use crate::tcp::target::{Target, may_be_cancelled};
+use crate::tcp::target::Target;
 
 const MIB: u64 = 1 << 20;
 /// What every connection may have.
@@ -197,7 +197,7 @@ fn commands_are_those_of_their_namespaces() {
     };
     let stops = |namespace: u32, opcode: u8| {
         let entry = at(namespace, opcode);
-        may_be_cancelled(facts.set_of(false, &entry), &entry)
+        facts.set_of(false, &entry).may_last(entry.opcode)
     };
     assert!(stops(1, opcode::EXECUTE_PROGRAM) && stops(1, opcode::STREAM_READ));
     assert!(stops(3, opcode::EXECUTE_OVER_MEMORY));

@@ -144,7 +144,7 @@ mod tests {
         let sets = |action| MemoryRangeSets {
             namespace: NamespaceId::new(3),
             action,
-            data: DataPointer::Prp { prp1: 0, prp2: 0 },
+            data: DataPointer::NONE,
         };
         for action in [
             RangeSetAction::Create { ranges: 3 },

@@ -1,18 +1,21 @@
 //! The store in memory: a page takes room when it is programmed and gives it back when erased.
 
+mod slab;
+
+use self::slab::{Room, Slab};
 use super::{BitStore, StorageError};
 use crate::nand::geometry::{BlockId, Geometry, PageAddress};
 use std::ops::Range;
 
-type Page = Option<Box<[u64]>>;
-type Block = Option<Box<[Page]>>;
+type Block = Option<Box<[Option<Room>]>>;
 
-/// Pages on the heap, found by two steps of indexing. The table of a plane's blocks is made when
+/// Pages in memory, found by two steps of indexing. The table of a plane's blocks is made when
 /// the first of them is programmed, so a drive of terabytes opens at once.
 pub(super) struct MemoryStore {
     planes: Vec<Box<[Block]>>,
     blocks_per_plane: usize,
     pages_per_block: usize,
+    slab: Slab,
 }
 
 impl MemoryStore {
@@ -21,6 +24,7 @@ impl MemoryStore {
             planes: vec![Box::default(); geometry.planes() as usize],
             blocks_per_plane: geometry.blocks_per_plane as usize,
             pages_per_block: geometry.pages_per_block_max() as usize,
+            slab: Slab::of_pages(geometry.page_words()),
         }
     }
 
@@ -28,7 +32,8 @@ impl MemoryStore {
     fn page(&self, page: PageAddress) -> Option<&[u64]> {
         let (plane, block) = self.position(page.block);
         let block = self.planes[plane].get(block)?.as_ref()?;
-        block[page.page as usize].as_deref()
+        let room = block[page.page as usize]?;
+        Some(self.slab.page(room))
     }
 
     fn position(&self, block: BlockId) -> (usize, usize) {
@@ -49,7 +54,8 @@ impl BitStore for MemoryStore {
             *plane = vec![None; self.blocks_per_plane].into();
         }
         let pages = plane[block].get_or_insert_with(|| vec![None; self.pages_per_block].into());
-        pages[page.page as usize] = Some(words.into());
+        let room = pages[page.page as usize].get_or_insert_with(|| self.slab.take());
+        self.slab.page_mut(*room).copy_from_slice(words);
         Ok(())
     }
 
@@ -74,16 +80,18 @@ impl BitStore for MemoryStore {
         let (plane, block) = self.position(page.block);
         let block = self.planes[plane].get_mut(block).and_then(Option::as_mut);
         // A page that was programmed without data has no cell left to be raised.
-        if let Some(kept) = block.and_then(|block| block[page.page as usize].as_mut()) {
-            kept.copy_from_slice(words);
+        if let Some(room) = block.and_then(|block| block[page.page as usize]) {
+            self.slab.page_mut(room).copy_from_slice(words);
         }
         Ok(())
     }
 
     fn erase(&mut self, block: BlockId) -> Result<(), StorageError> {
         let (plane, block) = self.position(block);
-        if let Some(pages) = self.planes[plane].get_mut(block) {
-            *pages = None;
+        let block = self.planes[plane].get_mut(block);
+        if let Some(pages) = block.and_then(Option::take) {
+            let rooms = pages.into_iter().flatten();
+            rooms.for_each(|room| self.slab.give_back(room));
         }
         Ok(())
     }

@@ -20,6 +20,7 @@ SERVED = {
     "mounted.md": LACKS,
     "nvme-tcp.md": [],
     "remote.md": [],
+    "security.md": [],
 }
 #: Seconds that such a page may take.
 PATIENCE = 180

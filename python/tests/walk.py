@@ -27,7 +27,7 @@ from blocks import Block, agrees, blocks
 GUEST = "In the guest"
 #: Seconds that a page may take.
 PATIENCE = 120
-_SERVES = re.compile(r"bitline (attach|serve)\b")
+_SERVES = re.compile(r"bitline (attach|serve)\b[^;|]*$")
 #: What a server says when it serves.
 _READY = {"attach": " ends it\n", "serve": "nvme+tcp://"}
 _CTRL_C = re.compile(r"^#.*\bCtrl-C\b.*\n", re.MULTILINE)

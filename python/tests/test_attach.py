@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 from letters import SWAP, module
+from mounts import mounting
 
 import bitline
 from bitline.cli.attach import _stop
@@ -34,18 +35,6 @@ OPTIONS = [
 ]
 #: Seconds that a server has to begin or to end.
 PATIENCE = 60
-
-_LACKS = [
-    tool for tool in ("losetup", "mkfs.ext4", "mkfs.xfs", "blkid", "fstrim") if shutil.which(tool) is None
-]
-if not Path("/dev/fuse").exists():
-    _LACKS.append("/dev/fuse")
-if not Path("/dev/loop-control").exists():
-    _LACKS.append("/dev/loop-control")
-if os.geteuid() != 0:
-    _LACKS.append("root")
-
-mounting = pytest.mark.skipif(bool(_LACKS), reason=f"SKIPPED: nothing can be mounted without {_LACKS}")
 
 
 class Server:

@@ -1,6 +1,7 @@
-//! A Linux guest as a host: the kernel's own initiator, nvme-cli, ext4. Skipped loudly where QEMU, the kernel's package or a
-//! program is missing, unless `BITLINE_REQUIRE_GUEST` is set.
+//! A Linux guest as a host: the kernel's own initiator, nvme-cli, ext4; first what docs/nvme-tcp.md has a reader do, to the letter.
+//! Skipped loudly where QEMU, the kernel's package or a program is missing, unless `BITLINE_REQUIRE_GUEST` is set.
 
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -15,18 +16,22 @@ use bitline::{Config, Drive};
 /// How long all of it may take.
 const PATIENCE: Duration = Duration::from_secs(600);
 /// What it has to say.
-const STEPS: [&str; 10] = [
-    "discover", "connect", "identify", "smart", "logs", "vendor", "mkfs", "copy", "cut", "fsck",
+const STEPS: [&str; 11] = [
+    "page", "discover", "connect", "identify", "smart", "logs", "vendor", "mkfs", "copy", "cut",
+    "fsck",
 ];
 
 #[test]
 fn a_linux_guest_works_on_it() {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("guest");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/guest");
+    let commands = folder.with_extension("commands");
+    fs::write(&commands, commands_of_the_page()).expect("room");
     let built = Command::new("sh")
         .arg(source.join("build.sh"))
         .arg(&folder)
         .arg(source.join("init"))
+        .arg(&commands)
         .output()
         .expect("a shell");
     if !built.status.success() {
@@ -75,6 +80,21 @@ fn a_linux_guest_works_on_it() {
     println!("{snapshot:?}");
     server.close();
     engine.close().expect("no image");
+}
+
+/// What the page says that is to be typed in a guest, from top to bottom.
+fn commands_of_the_page() -> String {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/nvme-tcp.md");
+    let page = fs::read_to_string(page).expect("the page");
+    let (_, section) = page.split_once("\n### In the guest\n").expect("it");
+    let (section, _) = section.split_once("\n### ").expect("the next one");
+    let blocks = section.split("```console\n").skip(1);
+    let commands: String = blocks
+        .filter_map(|block| block.split_once("```"))
+        .map(|(commands, _)| commands)
+        .collect();
+    assert!(commands.contains("nvme connect"), "{commands}");
+    commands
 }
 
 fn boot(folder: &Path, port: u16) -> Child {

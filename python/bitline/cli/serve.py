@@ -1,34 +1,34 @@
 """`bitline serve`: a drive that hosts connect to over NVMe/TCP, until Ctrl-C."""
 
-import json
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from bitline import _bitline
-from bitline.cli.endpoint import address, endpoint
-from bitline.cli.live import Shown, Snapshot, prometheus
-from bitline.cli.options import Config, Preset, Set, destination, distinct, settings
+from bitline.cli.live import Shown
+from bitline.cli.options import Config, Preset, Set, settings
+from bitline.cli.serving import (
+    JsonLines,
+    Metrics,
+    MetricsAnywhere,
+    NewImage,
+    Pace,
+    Trace,
+    check_files,
+    may_listen,
+    metrics_place,
+    show_until_ended,
+)
 from bitline.cli.signals import counted
 from bitline.errors import InternalError, UsageError
 from bitline.opening import to_attach
 
-#: Seconds between two looks at the drive.
-_INTERVAL_S = 1.0
-#: Seconds that Ctrl-C may have to wait.
-_PATIENCE_S = 0.2
-
 
 def serve(
-    image: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="[FILE]",
-            help="The drive's image, which is made if it does not exist; without one the drive is in memory.",
-            show_default=False,
-        ),
-    ] = None,
+    image: NewImage = None,
     listen: Annotated[
         list[str] | None,
         typer.Option(
@@ -53,38 +53,14 @@ def serve(
     nqn: Annotated[
         str | None, typer.Option("--nqn", metavar="NQN", help="What the drive's subsystem is called.")
     ] = None,
-    pace: Annotated[
-        str,
-        typer.Option(
-            "--pace",
-            metavar="PACE",
-            help="none: as fast as it can be simulated; real: requests end when their simulated time has"
-            " passed; or a factor such as 10x.",
-        ),
-    ] = "none",
-    trace: Annotated[
-        Path | None,
-        typer.Option(
-            "--trace",
-            metavar="FILE",
-            help="Write a trace for Perfetto (ui.perfetto.dev) at the end; memory grows with every request.",
-        ),
-    ] = None,
-    metrics: Annotated[
-        str | None,
-        typer.Option(
-            "--metrics", metavar="ADDRESS:PORT", help="Serve figures for Prometheus there, at /metrics."
-        ),
-    ] = None,
-    metrics_anywhere: Annotated[
-        bool, typer.Option("--metrics-anywhere", help="Let --metrics be an address that others can reach.")
-    ] = False,
+    pace: Pace = "none",
+    trace: Trace = None,
+    metrics: Metrics = None,
+    metrics_anywhere: MetricsAnywhere = False,
     preset: Preset = None,
     config: Config = None,
     set_: Set = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print a JSON object a second, one a line, instead of a table.")
-    ] = False,
+    as_json: JsonLines = False,
 ) -> None:
     """Serve a drive over NVMe/TCP, to Linux and to `bitline.connect`, until Ctrl-C or SIGTERM.
 
@@ -93,46 +69,33 @@ def serve(
     """
     places = listen or ["127.0.0.1:4420"]
     for text in places:
-        address("--listen", text, "read and write the drive", anywhere=anywhere)
+        may_listen(text, anywhere=anywhere)
     if anywhere and not listen:
         raise UsageError("--listen-anywhere says where --listen may be; give that, too")
-    where = None if metrics is None else address("--metrics", metrics, "read this", anywhere=metrics_anywhere)
-    if metrics_anywhere and metrics is None:
-        raise UsageError("--metrics-anywhere says where --metrics may be; give that, too")
-    distinct(("the image", image), ("--trace", trace))
-    if trace is not None:
-        destination("--trace", trace)
+    place = metrics_place(metrics, anywhere=metrics_anywhere)
+    check_files(image, trace)
     wanted = to_attach(preset, config, settings(set_), image)
     shown = Shown(f"{image or 'a drive in memory'}, pace {pace}", as_json=as_json)
     with counted() as signals:
         server = _bitline.Server(
             places, wanted, image, socket=socket, pace=pace, hosts=hosts, nqn=nqn, trace=trace
         )
+
+        def greeting() -> Iterator[str]:
+            yield from (f"nvme+tcp://{at}" for at in server.addresses())
+            if socket is not None:
+                yield f"listening at {socket}"
+
         try:
-            with endpoint(where, lambda: prometheus(_snapshot(server))) as url, shown.going() as show:
-                for place in server.addresses():
-                    shown.say(f"nvme+tcp://{place}")
-                if socket is not None:
-                    shown.say(f"listening at {socket}")
-                if url is not None:
-                    shown.say(f"figures at {url}")
-                waited = 0.0
-                while not signals.count:
-                    if not server.wait(_PATIENCE_S):
-                        raise InternalError(
-                            "a thread of the server has ended by a bug of Bitline, as told above"
-                        )
-                    waited += _PATIENCE_S
-                    if waited >= _INTERVAL_S:
-                        show(_snapshot(server))
-                        waited = 0.0
-                show(_snapshot(server))
+            show_until_ended(server, shown, signals, place, greeting, partial(_is_served, server))
         finally:
             server.stop()
     if trace is not None:
         shown.say(f"wrote {trace}")
 
 
-def _snapshot(server: _bitline.Server) -> Snapshot:
-    found: Snapshot = json.loads(server.snapshot())
-    return found
+def _is_served(server: _bitline.Server, seconds: float) -> bool:
+    """Wait; it is served as long as nobody stops it."""
+    if not server.wait(seconds):
+        raise InternalError("a thread of the server has ended by a bug of Bitline, as told above")
+    return True

@@ -1,10 +1,12 @@
 #!/bin/sh
 # Makes what a guest boots from what the distribution has: its kernel for clouds, busybox, nvme-cli and e2fsprogs.
-# Usage: build.sh FOLDER INIT; leaves FOLDER/vmlinuz and FOLDER/initrd. Says on stderr what is missing, and exits with 3.
+# Usage: build.sh FOLDER INIT COMMANDS; leaves FOLDER/vmlinuz and FOLDER/initrd, in which the script INIT finds COMMANDS as /commands.
+# Says on stderr what is missing, and exits with 3.
 set -eu
 
 folder=$1
 init=$2
+commands=$3
 
 missing() {
     echo "missing: $*" >&2
@@ -77,5 +79,6 @@ find root/lib/modules -name '*.ko.xz' -exec xz -d {} +
 depmod -b root "$version"
 
 cp "$init" root/init
+cp "$commands" root/commands
 chmod +x root/init
 (cd root && find . | cpio -o -H newc --quiet) | gzip -1 >initrd

@@ -1,0 +1,134 @@
+"""What commands that serve a drive share: their options, and what they do until somebody ends them."""
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Annotated, Protocol
+
+import typer
+
+from bitline.cli.endpoint import address, endpoint
+from bitline.cli.live import Shown, Snapshot, prometheus
+from bitline.cli.options import destination, distinct
+from bitline.cli.signals import Signals
+from bitline.errors import UsageError
+
+#: Seconds between two looks at the drive.
+_INTERVAL_S = 1.0
+#: Seconds that Ctrl-C may have to wait.
+_PATIENCE_S = 0.2
+
+NewImage = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="[FILE]",
+        help="The drive's image, which is made if it does not exist; without one the drive is in memory.",
+        show_default=False,
+    ),
+]
+Pace = Annotated[
+    str,
+    typer.Option(
+        "--pace",
+        metavar="PACE",
+        help="none: as fast as it can be simulated; real: requests end when their simulated time has"
+        " passed; or a factor such as 10x.",
+    ),
+]
+Trace = Annotated[
+    Path | None,
+    typer.Option(
+        "--trace",
+        metavar="FILE",
+        help="Write a trace for Perfetto (ui.perfetto.dev) at the end; memory grows with every request.",
+    ),
+]
+Metrics = Annotated[
+    str | None,
+    typer.Option(
+        "--metrics", metavar="ADDRESS:PORT", help="Serve figures for Prometheus there, at /metrics."
+    ),
+]
+MetricsAnywhere = Annotated[
+    bool, typer.Option("--metrics-anywhere", help="Let --metrics be an address that others can reach.")
+]
+JsonLines = Annotated[
+    bool, typer.Option("--json", help="Print a JSON object a second, one a line, instead of a table.")
+]
+
+
+class Served(Protocol):
+    """A drive that is served: an `Attachment` or a `Server`."""
+
+    def snapshot(self) -> str:
+        """What it has done since it is served, as JSON."""
+
+
+def may_listen(text: str, *, anywhere: bool | None) -> None:
+    """Refuse a place for hosts that is no address, or that others reach although they are not to.
+
+    Raises:
+        UsageError: It is that.
+    """
+    address("--listen", text, "read and write the drive", anywhere=anywhere)
+
+
+def metrics_place(metrics: str | None, *, anywhere: bool) -> tuple[str, int] | None:
+    """Where figures are to be served, if anywhere.
+
+    Raises:
+        UsageError: It is no address, or none of this machine alone although it has to be.
+    """
+    if metrics is not None:
+        return address("--metrics", metrics, "read this", anywhere=anywhere)
+    if anywhere:
+        raise UsageError("--metrics-anywhere says where --metrics may be; give that, too")
+    return None
+
+
+def check_files(image: Path | None, trace: Path | None) -> None:
+    """Refuse a trace that cannot be written, or that would be written over the image.
+
+    Raises:
+        UsageError: It is that.
+    """
+    distinct(("the image", image), ("--trace", trace))
+    if trace is not None:
+        destination("--trace", trace)
+
+
+def show_until_ended(
+    served: Served,
+    shown: Shown,
+    signals: Signals,
+    metrics: tuple[str, int] | None,
+    greeting: Callable[[], Iterable[str]],
+    wait: Callable[[float], bool],
+) -> None:
+    """Show what a drive does until there is a signal, or it is not served any more.
+
+    Args:
+        served: The drive.
+        shown: Where it is shown.
+        signals: Those that end it.
+        metrics: Where figures are served meanwhile, if anywhere.
+        greeting: What is said once all of that is there.
+        wait: Waits so many seconds or less; whether the drive is still served.
+    """
+
+    def snapshot() -> Snapshot:
+        found: Snapshot = json.loads(served.snapshot())
+        return found
+
+    with endpoint(metrics, lambda: prometheus(snapshot())) as url, shown.going() as show:
+        for line in greeting():
+            shown.say(line)
+        if url is not None:
+            shown.say(f"figures at {url}")
+        waited = 0.0
+        while not signals.count and wait(_PATIENCE_S):
+            waited += _PATIENCE_S
+            if waited >= _INTERVAL_S:
+                show(snapshot())
+                waited = 0.0
+        show(snapshot())

@@ -89,11 +89,11 @@ class Compactor:
         print(f"left to the host: {reason}", file=sys.stderr)
 
 
-def build(*options: str) -> None:
+def build() -> None:
     """Builds db_bench, unless it is built; one process at a time."""
     with (HERE / "Makefile").open() as makefile:
         fcntl.flock(makefile, fcntl.LOCK_EX)
-        subprocess.run(["make", "-C", HERE, "-j2", "--quiet", *options], check=True)
+        subprocess.run(["make", "-C", HERE, "-j2", "--quiet"], check=True)
 
 
 def run(compactor: Compactor, database: Path, options: Sequence[str]) -> int:

@@ -64,7 +64,7 @@ Status InDrive::Run(int socket) {
   if (is_done) status = TakeOutputs(answer);
   db_->mutex_.Lock();
 
-  // CleanupCompaction protects those that became outputs no longer, but not before they are installed.
+  // Those that became outputs stay protected until CleanupCompaction; the others are gone.
   for (uint64_t number : numbers_) db_->pending_outputs_.erase(number);
   for (const auto& output : compact_->outputs) db_->pending_outputs_.insert(output.number);
   if (status.ok() && !is_done) return db_->DoCompactionWorkOnHost(compact_);

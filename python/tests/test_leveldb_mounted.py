@@ -41,7 +41,12 @@ def example() -> ModuleType:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    module.build("CXXFLAGS=-O1")
+    try:
+        module.build()
+    except subprocess.CalledProcessError:
+        if not (module.DB_BENCH.parent / "vendor" / "leveldb-sys").exists():
+            pytest.skip("SKIPPED: cargo does not get the crate leveldb-sys here")
+        raise
     return module
 
 

@@ -62,9 +62,12 @@ missing_mount_packages() {
   has mkfs.xfs || echo xfsprogs
 }
 
-# A load for drives that are attached; and Linux in a virtual machine, which connects to one (crates/attach/tests/guest).
+# Loads for drives that are attached: fio, and LevelDB, which is compiled (examples/leveldb); and Linux in a virtual machine, which
+# connects to one (crates/attach/tests/guest).
 missing_host_packages() {
   has fio || echo fio
+  has g++ || echo g++
+  has make || echo make
   has qemu-system-x86_64 || echo qemu-system-x86
   has nvme || echo nvme-cli
   has depmod || echo kmod

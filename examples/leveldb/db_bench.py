@@ -1,6 +1,6 @@
 """LevelDB's own db_bench on a mounted drive, with its compactions in the drive.
 
-    bitline attach --mount ext4 /mnt/drive drive.img --set ftl.mapping_unit_bytes=4096
+    bitline attach --mount ext4 /mnt/drive drive.img
     python examples/leveldb/db_bench.py /mnt/drive --benchmarks=fillrandom,overwrite,readrandom
 
 Options but the folder are db_bench's. LevelDB is built when that is still to be done (Makefile). It flushes

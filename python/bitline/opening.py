@@ -136,24 +136,38 @@ def open_or_connect(place: PathLike, *, read_only: bool) -> Drive:
 
 
 def to_attach(
-    preset: str | None, config: PathLike | None, settings: Mapping[str, Setting], image: Path | None
+    preset: str | None,
+    config: PathLike | None,
+    settings: Mapping[str, Setting],
+    image: Path | None,
+    *,
+    for_default: Mapping[str, Setting] | None = None,
 ) -> _bitline.Config | None:
     """The configuration with which a drive is opened on another thread; None for that of an existing image.
+
+    Args:
+        preset: Which drive.
+        config: A TOML file instead of a preset.
+        settings: Single keys to override.
+        image: The image, which may exist or not.
+        for_default: What keys of a new drive are unless preset, file or settings say what it is.
 
     Raises:
         ConfigError: An unknown preset or key, or a value that cannot be.
         OSError: A file that cannot be read.
     """
+    is_default = preset is None and config is None
+    made = {**(for_default or {}), **settings} if is_default else settings
     if image is None:
-        return configuration(preset, config, settings)
-    if preset is None and config is None and image.exists():
+        return configuration(preset, config, made)
+    if is_default and image.exists():
         if not settings:
             return None
         native = _bitline.Drive.existing(image, read_only=True)
         made_for = native.config()
         native.close()
         return made_for.replaced(_as_toml(settings))
-    return configuration(preset, config, {"data.storage": "image", **settings})
+    return configuration(preset, config, {"data.storage": "image", **made})
 
 
 def configuration(

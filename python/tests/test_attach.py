@@ -278,9 +278,8 @@ def test_fio_finds_what_it_wrote(tmp_path: Path) -> None:
 
 @mounting
 def test_tasks_run_on_files_of_the_mount(tmp_path: Path) -> None:
-    pages = ["--set", "ftl.mapping_unit_bytes=4096"]
     letters = bytes(random.Random(5).choices(b"abcdefgh", k=100_000))
-    with attached(tmp_path / "m", tmp_path / "drive.img", "--mount", "ext4", *pages) as server:
+    with attached(tmp_path / "m", tmp_path / "drive.img", "--mount", "ext4") as server:
         (server.at / "letters").write_bytes(letters)
         with bitline.mounted(server.at) as mount:
             assert mount.drive.address is not None
@@ -296,7 +295,8 @@ def test_tasks_run_on_files_of_the_mount(tmp_path: Path) -> None:
 
 @mounting
 def test_files_with_parts_of_logical_pages_are_refused(tmp_path: Path) -> None:
-    with attached(tmp_path / "m", tmp_path / "drive.img", "--mount", "ext4") as server:
+    pages = ["--set", "ftl.mapping_unit_bytes=0"]
+    with attached(tmp_path / "m", tmp_path / "drive.img", "--mount", "ext4", *pages) as server:
         (server.at / "letters").write_bytes(b"a" * 4096)
         with (
             bitline.mounted(server.at) as mount,

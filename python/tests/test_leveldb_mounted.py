@@ -77,7 +77,7 @@ def contents(folder: Path) -> dict[bytes, bytes]:
 def test_the_drive_compacts_for_db_bench(example: ModuleType, tmp_path: Path) -> None:
     folder, image, at = tmp_path / "folder", tmp_path / "drive.img", tmp_path / "m"
     by_host = Runs(folder, example.DB_BENCH, f"--db={folder}")
-    with attached(at, image, "--mount", "ext4", "--set", "ftl.mapping_unit_bytes=4096"):
+    with attached(at, image, "--mount", "ext4"):
         in_drive = Runs(at / "db", sys.executable, EXAMPLE, at)
         shutil.copytree(at / "db", tmp_path / "copy")
     check(image, "ext4", tmp_path)

@@ -35,7 +35,7 @@ def serve(
             "--listen",
             metavar="ADDRESS:PORT",
             help="Where to listen; may be given several times. Port 0 is any that is free.",
-            show_default="127.0.0.1:4420",
+            show_default="127.0.0.1:4420, unless there is a --socket",
         ),
     ] = None,
     anywhere: Annotated[
@@ -44,7 +44,11 @@ def serve(
     ] = False,
     socket: Annotated[
         Path | None,
-        typer.Option("--socket", metavar="FILE", help="Listen at a Unix-domain socket besides."),
+        typer.Option(
+            "--socket",
+            metavar="FILE",
+            help="Listen at a Unix-domain socket, and at no address unless there is a --listen.",
+        ),
     ] = None,
     hosts: Annotated[
         list[str] | None,
@@ -67,7 +71,7 @@ def serve(
     There is no encryption (TLS), and a host's name is no proof of who it is: whoever reaches the address can
     read and write the drive.
     """
-    places = listen or ["127.0.0.1:4420"]
+    places = listen or ([] if socket else ["127.0.0.1:4420"])
     for text in places:
         may_listen(text, anywhere=anywhere)
     if anywhere and not listen:

@@ -17,7 +17,7 @@ use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 pub use drift::Drift;
 pub use figures::{Kind, KindFigures, Latencies, Snapshot};
 pub use pace::{Pace, PaceError};
-pub use served::{Begun, Served};
+pub use served::{Begun, Kept, Served};
 pub use trace::TraceFile;
 
 /// What somebody outside wants of the drive: it is called on the drive's thread, where it may look at the drive and have work

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::marker::PhantomData;
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -32,10 +33,24 @@ struct Inner {
     in_flight: Cell<u64>,
     counted: RefCell<[Counted; Kind::ALL.len()]>,
     lateness: RefCell<Lateness>,
-    /// What those who serve hosts keep here, by number.
+    /// What those who serve hosts keep here, by the numbers of [`Kept`].
     kept: RefCell<BTreeMap<u64, Rc<dyn Any>>>,
     kept_last: Cell<u64>,
 }
+
+/// Where something is kept on the drive's thread, by whoever is on another one.
+pub struct Kept<T> {
+    number: u64,
+    kind: PhantomData<fn() -> T>,
+}
+
+impl<T> Clone for Kept<T> {
+    fn clone(&self) -> Kept<T> {
+        *self
+    }
+}
+
+impl<T> Copy for Kept<T> {}
 
 /// A request that the drive is at.
 #[must_use = "it counts as one in flight until it is ended"]
@@ -92,24 +107,29 @@ impl Served {
         self.sim().spawn_detached(work);
     }
 
-    /// Keeps something on this thread for jobs to come; gives its number.
-    pub fn keep<T: Clone + 'static>(&self, value: T) -> u64 {
+    /// Keeps something on this thread for jobs to come, which find it again by what this gives.
+    pub fn keep<T: 'static>(&self, value: Rc<T>) -> Kept<T> {
         let number = self.0.kept_last.get() + 1;
         self.0.kept_last.set(number);
-        self.0.kept.borrow_mut().insert(number, Rc::new(value));
-        number
+        self.0.kept.borrow_mut().insert(number, value);
+        Kept {
+            number,
+            kind: PhantomData,
+        }
     }
 
-    /// What is kept by that number.
-    pub fn kept<T: Clone + 'static>(&self, number: u64) -> Option<T> {
-        let kept = self.0.kept.borrow();
-        kept.get(&number)?.downcast_ref().cloned()
+    /// What is kept there; none once it was given back.
+    pub fn kept<T: 'static>(&self, at: Kept<T>) -> Option<Rc<T>> {
+        let kept = self.0.kept.borrow().get(&at.number).cloned();
+        // What has that number is of that type.
+        kept?.downcast().ok()
     }
 
-    /// What was kept by that number, which is not kept any more.
-    pub fn give_back<T: Clone + 'static>(&self, number: u64) -> Option<T> {
-        let kept = self.0.kept.borrow_mut().remove(&number)?;
-        kept.downcast_ref().cloned()
+    /// What was kept there, and is not any more.
+    pub fn give_back<T: 'static>(&self, at: Kept<T>) -> Option<Rc<T>> {
+        let kept = self.0.kept.borrow_mut().remove(&at.number);
+        // As above.
+        kept?.downcast().ok()
     }
 
     /// A request begins now, which is counted when it is ended ([`Begun::end`]).

@@ -1,23 +1,24 @@
-//! The data of writes, from the kernel's thread to the drive's. What large ones lie in is used again: memory that is new takes
-//! longer to be had than to be written.
+//! The data of requests, on its way between the kernel's threads and the drive's. What much of it lies in is used again: memory that
+//! is new takes longer to be had than to be written.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::file_system::REQUEST_BYTES_MAX;
 
-/// From so many bytes on it is worth the while.
-const LARGE_BYTES: usize = 64 << 10;
+/// Data from so many bytes on is much.
+pub(super) const MUCH_BYTES: usize = 64 << 10;
 /// Most that are kept for later ones.
 const SPARE_MAX: usize = 32;
 
-/// What earlier writes lay in. Cheap to clone.
+/// What the data of earlier requests lay in. Cheap to clone.
 #[derive(Clone, Default)]
 pub(super) struct Spare(Arc<Mutex<Vec<Box<[u8]>>>>);
 
-/// The data of a write.
+/// The data of a request.
 pub(super) struct Data {
     lies_in: Box<[u8]>,
-    length: usize,
+    bytes: Range<usize>,
     /// Where it goes afterwards, if that is worth the while.
     spare: Option<Spare>,
 }
@@ -25,15 +26,24 @@ pub(super) struct Data {
 impl Spare {
     /// A copy of `bytes`, which are those of one request.
     pub(super) fn holding(&self, bytes: &[u8]) -> Data {
-        if bytes.len() < LARGE_BYTES {
+        if bytes.len() < MUCH_BYTES {
             return bytes.to_vec().into();
         }
-        let mut lies_in = self.take();
-        lies_in[..bytes.len()].copy_from_slice(bytes);
+        let mut data = self.room(0..bytes.len(), bytes.len());
+        data.lies_in[..bytes.len()].copy_from_slice(bytes);
+        data
+    }
+
+    /// Room for `bytes`, in at least so many of undefined content.
+    pub(super) fn room(&self, bytes: Range<usize>, least: usize) -> Data {
+        let is_kept = (MUCH_BYTES..=REQUEST_BYTES_MAX as usize).contains(&least);
         Data {
-            lies_in,
-            length: bytes.len(),
-            spare: Some(self.clone()),
+            lies_in: match is_kept {
+                true => self.take(),
+                false => vec![0; least].into(),
+            },
+            bytes,
+            spare: is_kept.then(|| self.clone()),
         }
     }
 
@@ -52,16 +62,15 @@ impl Spare {
 
 impl Data {
     pub(super) fn bytes(&self) -> &[u8] {
-        &self.lies_in[..self.length]
+        &self.lies_in[self.bytes.clone()]
     }
 
-    /// What it lies in: it begins with the data.
+    /// What it lies in, to be lent to the drive.
     pub(super) fn take(&mut self) -> Box<[u8]> {
-        self.length = 0;
         std::mem::take(&mut self.lies_in)
     }
 
-    /// What [`Data::take`] gave is not needed any more.
+    /// What [`Data::take`] gave is back.
     pub(super) fn put_back(&mut self, lay_in: Box<[u8]>) {
         self.lies_in = lay_in;
     }
@@ -70,7 +79,7 @@ impl Data {
 impl From<Vec<u8>> for Data {
     fn from(bytes: Vec<u8>) -> Data {
         Data {
-            length: bytes.len(),
+            bytes: 0..bytes.len(),
             lies_in: bytes.into(),
             spare: None,
         }
@@ -98,19 +107,18 @@ mod tests {
     #[test]
     fn what_large_writes_lie_in_is_used_again() {
         let spare = Spare::default();
-        let mut first = spare.holding(&[1; LARGE_BYTES + 1]);
-        assert_eq!(first.bytes(), [1; LARGE_BYTES + 1]);
+        let mut first = spare.holding(&[1; MUCH_BYTES + 1]);
+        assert_eq!(first.bytes(), [1; MUCH_BYTES + 1]);
         let lies_in = first.take();
         let at = lies_in.as_ptr();
-        assert!(first.bytes().is_empty());
         first.put_back(lies_in);
         assert_eq!(kept(&spare), 0);
         drop(first);
         assert_eq!(kept(&spare), 1);
-        let second = spare.holding(&[2; LARGE_BYTES]);
+        let second = spare.holding(&[2; MUCH_BYTES]);
         assert_eq!(
             (second.bytes().as_ptr(), second.bytes()),
-            (at, &[2; LARGE_BYTES][..])
+            (at, &[2; MUCH_BYTES][..])
         );
     }
 
@@ -119,10 +127,10 @@ mod tests {
         let spare = Spare::default();
         drop(spare.holding(&[1; 4096]));
         // What the drive has not given back is gone.
-        spare.holding(&[1; LARGE_BYTES]).take();
+        spare.holding(&[1; MUCH_BYTES]).take();
         assert_eq!(kept(&spare), 0);
         let many: Vec<Data> = (0..SPARE_MAX + 2)
-            .map(|_| spare.holding(&[1; LARGE_BYTES]))
+            .map(|_| spare.holding(&[1; MUCH_BYTES]))
             .collect();
         drop(many);
         assert_eq!(kept(&spare), SPARE_MAX);

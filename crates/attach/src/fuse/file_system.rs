@@ -16,8 +16,9 @@ use fuser::{
 
 use super::attributes::{ABOUT_NODE, Attributes, DRIVE_NODE, ENTRIES, ROOT_NODE, named};
 use super::budget::{Budget, Share};
-use super::data::Spare;
+use super::data::{MUCH_BYTES, Spare};
 use super::errors::errno;
+use super::replies::Replies;
 use super::requests;
 use crate::engine::{Handle, Kind, Served};
 use crate::notes::Notes;
@@ -43,6 +44,7 @@ pub(super) struct DriveFolder {
     pub(super) about: String,
     pub(super) budget: Arc<Budget>,
     pub(super) spare: Spare,
+    pub(super) replies: Replies,
     pub(super) notes: Notes,
 }
 
@@ -188,10 +190,11 @@ impl Filesystem for DriveFolder {
         }
         let share = self.budget.take(bytes.end - bytes.start);
         let wanted = bytes.clone();
-        let work = |served: Served| async move { requests::read(&served, wanted).await };
-        self.submit(Kind::Read, bytes, share, work, |read| match read {
-            // A buffer shows what it was made for.
-            Ok(read) => drop(read.look(|bytes| reply.data(bytes))),
+        let (spare, replies) = (self.spare.clone(), self.replies.clone());
+        let work = |served: Served| async move { requests::read(&served, wanted, &spare).await };
+        self.submit(Kind::Read, bytes, share, work, move |read| match read {
+            Ok(read) if read.bytes().len() >= MUCH_BYTES => replies.send(reply, read),
+            Ok(read) => reply.data(read.bytes()),
             Err(errno) => reply.error(errno),
         });
     }

@@ -6,6 +6,7 @@ mod budget;
 mod data;
 mod errors;
 mod file_system;
+mod replies;
 mod requests;
 
 use std::io;
@@ -27,6 +28,7 @@ pub use attributes::DRIVE;
 use budget::Budget;
 use data::Spare;
 use file_system::DriveFolder;
+use replies::Replies;
 
 /// What the kernel's table calls the source of what is mounted.
 pub(crate) const NAME: &str = "bitline";
@@ -156,6 +158,7 @@ impl FuseServer {
             about: text,
             budget: Budget::of(UNDER_WAY_BYTES),
             spare: Spare::default(),
+            replies: Replies::start().map_err(EngineError::from)?,
             notes: notes.clone(),
         };
         let failed = |source| FuseError::Mount {

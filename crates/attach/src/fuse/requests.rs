@@ -4,46 +4,32 @@ use std::ops::Range;
 
 use bitline::Error;
 use bitline::inside::InsideHost;
-use bitline::inside::host::Buffer;
 use bitline::inside::sim::resource::Access;
 
-use super::data::Data;
+use super::data::{Data, Spare};
 use crate::engine::Served;
 
-/// Bytes of the file in a buffer.
-pub(super) struct Bytes {
-    buffer: Buffer,
-    /// Where in it they begin, and how many they are.
-    start: u64,
-    length: u64,
-}
-
-impl Bytes {
-    /// Shows them where they are.
-    pub(super) fn look(&self, look: impl FnOnce(&[u8])) -> Result<(), Error> {
-        let (start, end) = (self.start as usize, self.start + self.length);
-        let looked = self.buffer.look(end, |bytes| look(&bytes[start..]));
-        Ok(looked?)
-    }
-}
-
 /// Reads bytes, with the logical blocks around them.
-pub(super) async fn read(served: &Served, bytes: Range<u64>) -> Result<Bytes, Error> {
+pub(super) async fn read(served: &Served, bytes: Range<u64>, spare: &Spare) -> Result<Data, Error> {
     let block = served.host().block();
     let block_bytes = u64::from(block.block_bytes());
     let blocks = around(&bytes, block_bytes);
     let count = (blocks.end - blocks.start) as u32;
-    let buffer = block.buffer(count)?;
+    let start = (bytes.start - blocks.start * block_bytes) as usize;
+    let length = (bytes.end - bytes.start) as usize;
+    let mut data = spare.room(
+        start..start + length,
+        (u64::from(count) * block_bytes) as usize,
+    );
+    let buffer = block.buffer_of(data.take());
     block.read_all_into(blocks.start, count, &buffer).await?;
+    let mut read = buffer.take_back()?;
     if !block.keeps_data() {
         // It transferred nothing.
-        buffer.put(0, &vec![0; buffer.bytes() as usize])?;
+        read.fill(0);
     }
-    Ok(Bytes {
-        buffer,
-        start: bytes.start - blocks.start * block_bytes,
-        length: bytes.end - bytes.start,
-    })
+    data.put_back(read);
+    Ok(data)
 }
 
 /// Writes bytes. Of logical blocks of which they are a part, the rest is read before.

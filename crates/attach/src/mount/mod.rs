@@ -7,6 +7,7 @@
 mod file_system;
 mod record;
 
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -19,6 +20,9 @@ use crate::commands::run;
 use crate::system;
 use crate::unmount::{Unmount, unmount_at};
 use record::{Record, SetUp};
+
+/// What may come from anywhere is on it, and is not to give anybody the rights of root.
+const MOUNT_OPTIONS: &str = "nosuid,nodev";
 
 /// Why a file system is not mounted, or not unmounted.
 #[derive(Debug, thiserror::Error)]
@@ -210,8 +214,8 @@ impl Mounts {
             }
         }
         let kind = file_system.to_string();
-        let arguments = [kind.as_ref(), device.as_os_str(), at.as_os_str()];
-        let arguments = [&["-t".as_ref()], &arguments[..]].concat();
+        let mut arguments: Vec<&OsStr> = ["-o", MOUNT_OPTIONS, "-t", &kind].map(OsStr::new).into();
+        arguments.extend([device.as_os_str(), at.as_os_str()]);
         run("mount", "util-linux", &arguments)?;
         Ok((device, is_new))
     }

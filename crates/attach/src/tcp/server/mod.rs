@@ -11,6 +11,7 @@ use std::thread::{self, JoinHandle};
 use bitline::StorageKind;
 use bitline::inside::InsideHost;
 use mio::{Interest, Poll, Token, Waker};
+use rustix::process::{Resource, getrlimit, setrlimit};
 use serde::Serialize;
 
 use self::serve::{LISTENER_TOKENS, Loop, WAKER_TOKEN};
@@ -20,7 +21,7 @@ use super::mailbox::Mailbox;
 use super::on_drive::OnDrive;
 use super::options::{Listen, ServerError, ServerOptions};
 use super::target::{Counted, Target};
-use crate::engine::Handle;
+use crate::engine::{Handle, Kept};
 
 /// A drive that is served over NVMe/TCP. Dropping it closes it.
 pub struct Server {
@@ -29,7 +30,7 @@ pub struct Server {
     mailbox: Arc<Mailbox>,
     figures: Arc<Mutex<ServerSnapshot>>,
     /// What it keeps on the drive's thread.
-    kept: u64,
+    kept: Kept<OnDrive>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -51,6 +52,20 @@ pub struct ServerSnapshot {
     pub counted: Counted,
 }
 
+/// Files that a process has open besides connections, about.
+const OTHER_FILES: u64 = 64;
+
+/// Lets the process have so many connections open, as far as it may: by default 1,024 files are allowed, and more to whoever asks.
+fn allow_files(connections: usize) {
+    let mut limit = getrlimit(Resource::Nofile);
+    let wanted = connections as u64 + OTHER_FILES;
+    if limit.current.is_some_and(|current| current < wanted) {
+        limit.current = Some(limit.maximum.map_or(wanted, |most| most.min(wanted)));
+        // Where it stays as it is, connections beyond it wait.
+        let _ = setrlimit(Resource::Nofile, limit);
+    }
+}
+
 impl Server {
     /// Serves the drive behind `handle`.
     ///
@@ -58,6 +73,7 @@ impl Server {
     /// An option that cannot be; a place that cannot be listened at; a drive that is not served any more.
     pub fn start(handle: Handle, options: &ServerOptions) -> Result<Server, ServerError> {
         options.validate()?;
+        allow_files(options.connections_max);
         let poll = Poll::new()?;
         let mailbox = Arc::new(Mailbox::new(Waker::new(poll.registry(), WAKER_TOKEN)?));
         let listeners: Result<Vec<Listener>, ServerError> =
@@ -135,7 +151,7 @@ impl Server {
         let kept = self.kept;
         // With a drive that is gone, so is what it kept.
         let _ = self.handle.submit(move |_, served| {
-            if let Some(on_drive) = served.give_back::<Rc<OnDrive>>(kept) {
+            if let Some(on_drive) = served.give_back(kept) {
                 on_drive.stop();
             }
         });
@@ -149,7 +165,10 @@ impl Drop for Server {
 }
 
 /// Has the drive's thread keep what carries out commands there; says what is to be known of the drive, and where that is kept.
-fn keep(handle: &Handle, mailbox: &Arc<Mailbox>) -> Result<(DriveFacts, u64), ServerError> {
+fn keep(
+    handle: &Handle,
+    mailbox: &Arc<Mailbox>,
+) -> Result<(DriveFacts, Kept<OnDrive>), ServerError> {
     let mailbox = mailbox.clone();
     handle.ask(move |drive, served| {
         let on_drive = Rc::new(OnDrive::new(served, &mailbox)?);

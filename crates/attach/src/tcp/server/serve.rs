@@ -2,7 +2,6 @@
 
 use std::io::IoSlice;
 use std::net::SocketAddr;
-use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -10,7 +9,7 @@ use mio::{Events, Poll, Token};
 
 use super::ServerSnapshot;
 use super::stream::{Listener, Stream};
-use crate::engine::Handle;
+use crate::engine::{Handle, Kept};
 use crate::tcp::connection::SLICES_MAX;
 use crate::tcp::mailbox::Mailbox;
 use crate::tcp::message::Told;
@@ -38,7 +37,7 @@ pub(super) struct Loop {
     target: Target,
     mailbox: Arc<Mailbox>,
     handle: Handle,
-    kept: u64,
+    kept: Kept<OnDrive>,
     figures: Arc<Mutex<ServerSnapshot>>,
     /// Of the hosts' names in there.
     hosts_version: u64,
@@ -78,7 +77,7 @@ impl Loop {
         target: Target,
         mailbox: Arc<Mailbox>,
         handle: Handle,
-        kept: u64,
+        kept: Kept<OnDrive>,
         figures: Arc<Mutex<ServerSnapshot>>,
     ) -> Loop {
         let now = Instant::now();
@@ -306,7 +305,7 @@ impl Loop {
         }
         let kept = self.kept;
         let submitted = self.handle.submit(move |_, served| {
-            if let Some(on_drive) = served.kept::<Rc<OnDrive>>(kept) {
+            if let Some(on_drive) = served.kept(kept) {
                 on_drive.take(orders);
             }
         });

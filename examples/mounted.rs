@@ -6,7 +6,7 @@ use std::fs;
 
 use attach::attachment::{Attachment, Options};
 use attach::engine::Pace;
-use attach::mount::FileSystem;
+use attach::mount::{FileSystem, for_file_systems};
 use attach::mounted::{Mounted, Sharing};
 use attach::unmount::Unmount;
 use bitline::{Config, DEFAULT_PRESET, Drive, TaskRun};
@@ -31,8 +31,7 @@ const CAPITALS: &str = r#"(module
 fn main() -> Result<(), Box<dyn Error>> {
     let at = std::env::temp_dir().join(format!("bitline-example-{}", std::process::id()));
     fs::create_dir_all(&at)?;
-    let open =
-        || Drive::open(Config::preset(DEFAULT_PRESET)?.with([("ftl.mapping_unit_bytes", "4096")])?);
+    let open = || Drive::open(for_file_systems(Config::preset(DEFAULT_PRESET)?));
     let mut options = Options::new(Pace::None);
     options.mount = Some(FileSystem::Ext4);
     match Attachment::start(open, None, &at, &options) {

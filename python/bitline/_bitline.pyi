@@ -139,6 +139,9 @@ class Config:
     def replaced(self, settings: list[tuple[str, str]]) -> Config:
         """The same with other values of some keys."""
 
+    def for_file_systems(self) -> Config:
+        """The same with logical pages as long as file systems have blocks, if the drive can have such."""
+
     @property
     def name(self) -> str:
         """The name of the preset it started from."""

@@ -136,38 +136,55 @@ def open_or_connect(place: PathLike, *, read_only: bool) -> Drive:
 
 
 def to_attach(
-    preset: str | None,
-    config: PathLike | None,
-    settings: Mapping[str, Setting],
-    image: Path | None,
-    *,
-    for_default: Mapping[str, Setting] | None = None,
+    preset: str | None, config: PathLike | None, settings: Mapping[str, Setting], image: Path | None
 ) -> _bitline.Config | None:
     """The configuration with which a drive is opened on another thread; None for that of an existing image.
 
-    Args:
-        preset: Which drive.
-        config: A TOML file instead of a preset.
-        settings: Single keys to override.
-        image: The image, which may exist or not.
-        for_default: What keys of a new drive are unless preset, file or settings say what it is.
+    A new drive has logical pages as long as file systems have blocks, where it can, unless `config` or
+    `settings` say how long they are.
 
     Raises:
         ConfigError: An unknown preset or key, or a value that cannot be.
         OSError: A file that cannot be read.
     """
-    is_default = preset is None and config is None
-    made = {**(for_default or {}), **settings} if is_default else settings
     if image is None:
-        return configuration(preset, config, made)
-    if is_default and image.exists():
-        if not settings:
-            return None
-        native = _bitline.Drive.existing(image, read_only=True)
-        made_for = native.config()
-        native.close()
+        return _for_file_systems(configuration(preset, config, settings), config, settings)
+    if not image.exists():
+        stored = {"data.storage": "image", **settings}
+        return _for_file_systems(configuration(preset, config, stored), config, settings)
+    if preset is None and config is None and not settings:
+        return None
+    native = _bitline.Drive.existing(image, read_only=True)
+    made_for = native.config()
+    native.close()
+    if preset is None and config is None:
         return made_for.replaced(_as_toml(settings))
-    return configuration(preset, config, {"data.storage": "image", **made})
+    wanted = {"data.storage": "image", **settings}
+    if not _says(_UNIT, config, settings):
+        wanted[_UNIT] = tomllib.loads(made_for.to_toml())["ftl"]["mapping_unit_bytes"]
+    return configuration(preset, config, wanted)
+
+
+_UNIT = "ftl.mapping_unit_bytes"
+
+
+def _for_file_systems(
+    made: _bitline.Config, config: PathLike | None, settings: Mapping[str, Setting]
+) -> _bitline.Config:
+    return made if _says(_UNIT, config, settings) else made.for_file_systems()
+
+
+def _says(key: str, config: PathLike | None, settings: Mapping[str, Setting]) -> bool:
+    """Whether a file or settings, both valid, give a key a value; a setting that is a table may be TOML text."""
+    table, name = key.split(".")
+    given = [settings]
+    if config is not None:
+        given.append(tomllib.loads(Path(config).read_text(encoding="utf-8")))
+    for one in given:
+        within = one.get(table)
+        if key in one or (isinstance(within, Mapping | str) and name in within):
+            return True
+    return False
 
 
 def configuration(

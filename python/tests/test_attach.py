@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -26,6 +27,7 @@ from bitline.cli.attach import _stop
 from bitline.cli.endpoint import address
 from bitline.cli.live import facts, json_line, log_line, prometheus, table
 from bitline.errors import BusyError, UsageError
+from bitline.opening import Setting, to_attach
 
 #: Roomy enough for the file systems, and quick to make them on.
 OPTIONS = [
@@ -291,6 +293,29 @@ def test_tasks_run_on_files_of_the_mount(tmp_path: Path) -> None:
         run("cmp", server.at / "letters", server.at / "copy")
     check(tmp_path / "drive.img", "ext4", tmp_path)
     assert not left_behind(tmp_path)
+
+
+def test_new_drives_have_logical_pages_for_file_systems(tmp_path: Path) -> None:
+    def unit(
+        preset: str | None, file: Path | None, settings: dict[str, Setting], image: Path | None = None
+    ) -> int:
+        made = to_attach(preset, file, settings, image)
+        assert made is not None
+        found = tomllib.loads(made.to_toml())["ftl"]["mapping_unit_bytes"]
+        assert isinstance(found, int)
+        return found
+
+    key = "ftl.mapping_unit_bytes"
+    file, image = tmp_path / "drive.toml", tmp_path / "drive.img"
+    file.write_text("ftl.mapping_unit_bytes = 8192\n")
+    assert unit(None, None, {}) == unit("flash-cosmos", None, {}) == unit(None, None, {}, image) == 4096
+    assert unit(None, file, {}) == 8192
+    assert unit(None, None, {key: 0}) == unit(None, None, {"ftl": {"mapping_unit_bytes": 0}}) == 0
+    # No page of it can be divided so.
+    assert unit(None, None, {"nand.geometry.page_bytes": 2048, "frontend.block_bytes": 512}) == 0
+    bitline.open(path=image).close()
+    assert to_attach(None, None, {}, image) is None
+    assert unit("flash-cosmos", None, {}, image) == 0
 
 
 @mounting

@@ -15,6 +15,7 @@ use std::time::{Duration, SystemTime};
 
 use attach::attachment::{Attachment, Options};
 use attach::engine::Pace;
+use attach::mount::for_file_systems;
 use attach::unmount::Unmount;
 use bitline::{Config, ConfigBuilder, DEFAULT_PRESET, Drive};
 use fuser::{
@@ -77,14 +78,13 @@ fn config(storage: &str) -> Config {
     let mut config = ConfigBuilder::preset(DEFAULT_PRESET).unwrap();
     for (key, value) in [
         ("data.storage", storage),
-        ("ftl.mapping_unit_bytes", "4096"),
         ("ftl.gc.threshold_blocks", "3"),
         ("nand.geometry.chips_per_channel", "1"),
         ("nand.geometry.blocks_per_plane", "16"),
     ] {
         config.set(key, value).unwrap();
     }
-    config.build().unwrap()
+    for_file_systems(config.build().unwrap())
 }
 
 /// Megabytes a second of each measurement.

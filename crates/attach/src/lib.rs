@@ -8,6 +8,7 @@
 //! operating system has commands for, and `system` reads its tables.
 
 pub mod attachment;
+mod buffers;
 mod commands;
 pub mod engine;
 pub mod fuse;

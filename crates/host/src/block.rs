@@ -8,7 +8,7 @@ use nvme::identify::{Cns, IdentifyNamespace};
 use nvme::{CommandId, IoCommand, Lba, NamespaceId};
 use zerocopy::FromBytes;
 
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, LentBuffer};
 use crate::error::Error;
 use crate::identify::{identify, identify_controller};
 use crate::transport::{Prioritized, Transport};
@@ -143,9 +143,9 @@ impl<T: Transport> BlockDevice<T> {
         )
     }
 
-    /// A buffer that is `data` itself ([`Buffer::lent`]).
-    pub fn buffer_of(&self, data: Box<[u8]>) -> Buffer {
-        Buffer::lent(self.transport.memory(), data)
+    /// Lends `data` to commands.
+    pub fn lend(&self, data: Box<[u8]>) -> LentBuffer {
+        LentBuffer::new(self.transport.memory(), data)
     }
 
     /// Reads `blocks` blocks from `lba` on into the beginning of `buffer`: one command. A drive that keeps no data

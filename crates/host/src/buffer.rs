@@ -1,6 +1,7 @@
 //! Buffers in the memory that the drive reaches.
 
 use std::cell::RefCell;
+use std::ops::Deref;
 use std::rc::Rc;
 
 use nvme::{DataPointer, HostMemory};
@@ -17,6 +18,10 @@ pub struct Buffer {
     bytes: u64,
     origin: Origin,
 }
+
+/// A buffer that somebody lends, of whose data nothing is copied. If it is dropped, so is what was lent, when no command reaches it
+/// any more.
+pub struct LentBuffer(Buffer);
 
 /// Whose memory a buffer is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -63,27 +68,6 @@ impl Buffer {
             .slice_mut(buffer.address, data.len() as u64)?
             .copy_from_slice(data);
         Ok(buffer)
-    }
-
-    /// A buffer that is `data` itself, no more than 4 GiB: nothing is copied.
-    pub fn lent(memory: &Memory, data: Box<[u8]>) -> Buffer {
-        let bytes = data.len() as u64;
-        Buffer {
-            memory: memory.clone(),
-            address: memory.borrow_mut().lend(data),
-            bytes,
-            origin: Origin::Lent,
-        }
-    }
-
-    /// Gives back what was lent, when every command that may reach it has completed.
-    ///
-    /// # Errors
-    /// If it was not lent.
-    pub fn take_back(mut self) -> Result<Box<[u8]>, Error> {
-        let data = self.memory.borrow_mut().take_back(self.address)?;
-        self.origin = Origin::GivenBack;
-        Ok(data)
     }
 
     /// Its address in host memory.
@@ -157,6 +141,35 @@ impl Buffer {
     /// None while the buffer lives; host memory reports its own errors all the same.
     pub fn to_vec(&self) -> Result<Vec<u8>, Error> {
         self.look(self.bytes, <[u8]>::to_vec)
+    }
+}
+
+impl LentBuffer {
+    /// Lends `data`, no more than 4 GiB.
+    pub fn new(memory: &Memory, data: Box<[u8]>) -> LentBuffer {
+        let bytes = data.len() as u64;
+        LentBuffer(Buffer {
+            memory: memory.clone(),
+            address: memory.borrow_mut().lend(data),
+            bytes,
+            origin: Origin::Lent,
+        })
+    }
+
+    /// Gives back what was lent. What a command that was broken off transfers later is lost.
+    #[expect(clippy::expect_used, reason = "nobody else takes it back")]
+    pub fn take_back(mut self) -> Box<[u8]> {
+        let taken = self.0.memory.borrow_mut().take_back(self.0.address);
+        self.0.origin = Origin::GivenBack;
+        taken.expect("it is lent until now")
+    }
+}
+
+impl Deref for LentBuffer {
+    type Target = Buffer;
+
+    fn deref(&self) -> &Buffer {
+        &self.0
     }
 }
 

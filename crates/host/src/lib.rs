@@ -18,6 +18,6 @@ mod transfer;
 mod transport;
 pub mod volume;
 
-pub use buffer::{Buffer, Memory};
+pub use buffer::{Buffer, LentBuffer, Memory};
 pub use error::{Error, StatusError};
 pub use transport::{Prioritized, Transport};

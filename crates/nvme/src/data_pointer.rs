@@ -44,7 +44,7 @@ pub enum DataPointer {
 }
 
 impl DataPointer {
-    /// That of a command without data.
+    /// Of a command that has no data, or none where a pointer could point: that is told otherwise.
     pub const NONE: DataPointer = DataPointer::Prp { prp1: 0, prp2: 0 };
 }
 

@@ -39,6 +39,11 @@ impl Config {
         self.0.with(pairs).map(Config).map_err(to_python)
     }
 
+    /// The same with logical pages as long as file systems have blocks, if the drive can have such.
+    fn for_file_systems(&self) -> Config {
+        Config(::attach::mount::for_file_systems(self.0.clone()))
+    }
+
     /// The name of the preset it started from.
     #[getter]
     fn name(&self) -> &str {

@@ -27,9 +27,6 @@ from bitline.display.formats import size
 from bitline.errors import BusyError, InternalError
 from bitline.opening import to_attach
 
-#: A logical page with several blocks of a file system is read to be written, and no task has parts of one.
-FOR_FILE_SYSTEMS = {"ftl.mapping_unit_bytes": 4096}
-
 
 def attach(
     folder: Annotated[
@@ -70,14 +67,14 @@ def attach(
     """Serve a drive to Linux: DIR/drive is its data, on which a loop device carries any file system.
 
     With --mount, all steps are done, and undone at the end. It ends with Ctrl-C, SIGTERM, or `umount DIR`.
-    Needs root, or fusermount3 without --mount. A new drive that neither --preset nor --config describes has
-    logical pages of 4 KiB, as file systems have blocks.
+    Needs root, or fusermount3 without --mount. A new drive has logical pages of 4 KiB, as file systems have
+    blocks, unless ftl.mapping_unit_bytes is given.
     """
     place = metrics_place(metrics, anywhere=metrics_anywhere)
     for text in listen or ():
         may_listen(text, anywhere=None)
     check_files(image, trace)
-    wanted = to_attach(preset, config, settings(set_), image, for_default=FOR_FILE_SYSTEMS)
+    wanted = to_attach(preset, config, settings(set_), image)
     shown = Shown(f"{image or 'a drive in memory'} at {folder}, pace {pace}", as_json=as_json)
     with counted() as signals:
         attachment = _bitline.Attachment(

@@ -38,7 +38,7 @@ struct Inner {
     kept_last: Cell<u64>,
 }
 
-/// Where something is kept on the drive's thread, by whoever is on another one.
+/// Where something is kept on the thread of one drive, for whoever is on another thread.
 pub struct Kept<T> {
     number: u64,
     kind: PhantomData<fn() -> T>,
@@ -121,15 +121,21 @@ impl Served {
     /// What is kept there; none once it was given back.
     pub fn kept<T: 'static>(&self, at: Kept<T>) -> Option<Rc<T>> {
         let kept = self.0.kept.borrow().get(&at.number).cloned();
-        // What has that number is of that type.
-        kept?.downcast().ok()
+        Some(
+            kept?
+                .downcast()
+                .expect("what this drive keeps by that number"),
+        )
     }
 
     /// What was kept there, and is not any more.
     pub fn give_back<T: 'static>(&self, at: Kept<T>) -> Option<Rc<T>> {
         let kept = self.0.kept.borrow_mut().remove(&at.number);
-        // As above.
-        kept?.downcast().ok()
+        Some(
+            kept?
+                .downcast()
+                .expect("what this drive keeps by that number"),
+        )
     }
 
     /// A request begins now, which is counted when it is ended ([`Begun::end`]).

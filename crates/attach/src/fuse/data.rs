@@ -1,98 +1,91 @@
-//! The data of requests, on its way between the kernel's threads and the drive's. What much of it lies in is used again: memory that
-//! is new takes longer to be had than to be written.
+//! The data of requests, on its way between the kernel's threads and the drive's.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::file_system::REQUEST_BYTES_MAX;
+use super::budget::{Budget, Share};
+use crate::buffers::Buffers;
 
-/// Data from so many bytes on is much.
-pub(super) const MUCH_BYTES: usize = 64 << 10;
-/// Most that are kept for later ones.
-const SPARE_MAX: usize = 32;
+/// Most bytes of a request, which is what the kernel has memory pages for by default.
+pub(super) const REQUEST_BYTES_MAX: u32 = 1 << 20;
+/// Bytes that requests under way have together, at most.
+const UNDER_WAY_BYTES: u64 = 128 << 20;
+/// Bytes that are kept for later requests, at most: those of 32 that are as long as can be.
+const SPARE_BYTES_MAX: usize = 32 << 20;
+/// There is one who makes requests, the kernel.
+const KERNEL: u64 = 0;
 
-/// What the data of earlier requests lay in. Cheap to clone.
-#[derive(Clone, Default)]
-pub(super) struct Spare(Arc<Mutex<Vec<Box<[u8]>>>>);
-
-/// The data of a request.
-pub(super) struct Data {
-    lies_in: Box<[u8]>,
-    bytes: Range<usize>,
-    /// Where it goes afterwards, if that is worth the while.
-    spare: Option<Spare>,
+/// What the data of requests lies in. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct DataPool {
+    budget: Arc<Budget>,
+    spare: Arc<Mutex<Buffers>>,
 }
 
-impl Spare {
-    /// A copy of `bytes`, which are those of one request.
-    pub(super) fn holding(&self, bytes: &[u8]) -> Data {
-        if bytes.len() < MUCH_BYTES {
-            return bytes.to_vec().into();
+/// The data of a request, in a buffer that may be longer. It counts for the budget until it is dropped.
+pub(super) struct Data {
+    buffer: Box<[u8]>,
+    bytes: Range<usize>,
+    pool: DataPool,
+    _share: Share,
+}
+
+impl DataPool {
+    pub(super) fn new() -> DataPool {
+        DataPool {
+            budget: Budget::of(UNDER_WAY_BYTES),
+            spare: Arc::new(Mutex::new(Buffers::new(SPARE_BYTES_MAX))),
         }
+    }
+
+    /// Waits until there may be a request more, which has no data.
+    pub(super) fn share(&self) -> Share {
+        self.budget.take(0)
+    }
+
+    /// A copy of `bytes`, as soon as there is room for it.
+    pub(super) fn holding(&self, bytes: &[u8]) -> Data {
         let mut data = self.room(0..bytes.len(), bytes.len());
-        data.lies_in[..bytes.len()].copy_from_slice(bytes);
+        data.buffer[..bytes.len()].copy_from_slice(bytes);
         data
     }
 
-    /// Room for `bytes`, in at least so many of undefined content.
-    pub(super) fn room(&self, bytes: Range<usize>, least: usize) -> Data {
-        let is_kept = (MUCH_BYTES..=REQUEST_BYTES_MAX as usize).contains(&least);
+    /// Room for data that is to lie in `bytes` of at least `length`, as soon as there is so much; of undefined content.
+    pub(super) fn room(&self, bytes: Range<usize>, length: usize) -> Data {
+        let share = self.budget.take(Buffers::counted(length));
         Data {
-            lies_in: match is_kept {
-                true => self.take(),
-                false => vec![0; least].into(),
-            },
+            buffer: self.spare().take(KERNEL, length, false),
             bytes,
-            spare: is_kept.then(|| self.clone()),
+            pool: self.clone(),
+            _share: share,
         }
     }
 
-    fn take(&self) -> Box<[u8]> {
-        let spare = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        spare.unwrap_or_else(|| vec![0; REQUEST_BYTES_MAX as usize].into())
-    }
-
-    fn give_back(&self, used: Box<[u8]>) {
-        let mut spare = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if spare.len() < SPARE_MAX {
-            spare.push(used);
-        }
+    fn spare(&self) -> MutexGuard<'_, Buffers> {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Data {
     pub(super) fn bytes(&self) -> &[u8] {
-        &self.lies_in[self.bytes.clone()]
+        &self.buffer[self.bytes.clone()]
     }
 
-    /// What it lies in, to be lent to the drive.
+    /// The whole buffer, to be lent to the drive.
     pub(super) fn take(&mut self) -> Box<[u8]> {
-        std::mem::take(&mut self.lies_in)
+        std::mem::take(&mut self.buffer)
     }
 
     /// What [`Data::take`] gave is back.
-    pub(super) fn put_back(&mut self, lay_in: Box<[u8]>) {
-        self.lies_in = lay_in;
-    }
-}
-
-impl From<Vec<u8>> for Data {
-    fn from(bytes: Vec<u8>) -> Data {
-        Data {
-            bytes: 0..bytes.len(),
-            lies_in: bytes.into(),
-            spare: None,
-        }
+    pub(super) fn put_back(&mut self, buffer: Box<[u8]>) {
+        self.buffer = buffer;
     }
 }
 
 impl Drop for Data {
     fn drop(&mut self) {
-        if let Some(spare) = &self.spare
-            && !self.lies_in.is_empty()
-        {
-            spare.give_back(std::mem::take(&mut self.lies_in));
-        }
+        let buffer = self.take();
+        self.pool.spare().give_back(KERNEL, buffer);
     }
 }
 
@@ -100,39 +93,29 @@ impl Drop for Data {
 mod tests {
     use super::*;
 
-    fn kept(spare: &Spare) -> usize {
-        spare.0.lock().expect("no test panics").len()
-    }
-
     #[test]
-    fn what_large_writes_lie_in_is_used_again() {
-        let spare = Spare::default();
-        let mut first = spare.holding(&[1; MUCH_BYTES + 1]);
-        assert_eq!(first.bytes(), [1; MUCH_BYTES + 1]);
-        let lies_in = first.take();
-        let at = lies_in.as_ptr();
-        first.put_back(lies_in);
-        assert_eq!(kept(&spare), 0);
+    fn buffers_are_used_again() {
+        let pool = DataPool::new();
+        let mut first = pool.holding(&[1; 5000]);
+        assert_eq!(first.bytes(), [1; 5000]);
+        let buffer = first.take();
+        let at = buffer.as_ptr();
+        first.put_back(buffer);
         drop(first);
-        assert_eq!(kept(&spare), 1);
-        let second = spare.holding(&[2; MUCH_BYTES]);
+        let second = pool.holding(&[2; 8000]);
         assert_eq!(
             (second.bytes().as_ptr(), second.bytes()),
-            (at, &[2; MUCH_BYTES][..])
+            (at, &[2; 8000][..])
         );
     }
 
     #[test]
-    fn no_more_is_kept_than_is_worth_the_while() {
-        let spare = Spare::default();
-        drop(spare.holding(&[1; 4096]));
-        // What the drive has not given back is gone.
-        spare.holding(&[1; MUCH_BYTES]).take();
-        assert_eq!(kept(&spare), 0);
-        let many: Vec<Data> = (0..SPARE_MAX + 2)
-            .map(|_| spare.holding(&[1; MUCH_BYTES]))
-            .collect();
-        drop(many);
-        assert_eq!(kept(&spare), SPARE_MAX);
+    fn data_shows_its_part_of_a_buffer() {
+        let mut data = DataPool::new().room(3..5, 4096);
+        let mut buffer = data.take();
+        assert_eq!(buffer.len(), 4096);
+        buffer[..6].copy_from_slice(b"abcdef");
+        data.put_back(buffer);
+        assert_eq!(data.bytes(), b"de");
     }
 }

@@ -4,7 +4,6 @@
 use std::ffi::OsStr;
 use std::io;
 use std::ops::Range;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bitline::Error;
@@ -15,16 +14,13 @@ use fuser::{
 };
 
 use super::attributes::{ABOUT_NODE, Attributes, DRIVE_NODE, ENTRIES, ROOT_NODE, named};
-use super::budget::{Budget, Share};
-use super::data::{MUCH_BYTES, Spare};
+use super::data::{DataPool, REQUEST_BYTES_MAX};
 use super::errors::errno;
-use super::replies::Replies;
+use super::replies::{MUCH_BYTES, Replies};
 use super::requests;
 use crate::engine::{Handle, Kind, Served};
 use crate::notes::Notes;
 
-/// Most bytes of a request, which is what the kernel has memory pages for by default.
-pub(super) const REQUEST_BYTES_MAX: u32 = 1 << 20;
 /// Asynchronous requests that the kernel has under way at once.
 const BACKGROUND_MAX: u16 = 128;
 /// How long the kernel may remember names and attributes: they never change.
@@ -42,8 +38,7 @@ pub(super) struct DriveFolder {
     pub(super) drive: Handle,
     pub(super) attributes: Attributes,
     pub(super) about: String,
-    pub(super) budget: Arc<Budget>,
-    pub(super) spare: Spare,
+    pub(super) data: DataPool,
     pub(super) replies: Replies,
     pub(super) notes: Notes,
 }
@@ -60,7 +55,6 @@ impl DriveFolder {
         &self,
         kind: Kind,
         bytes: Range<u64>,
-        share: Share,
         work: impl FnOnce(Served) -> F + Send + 'static,
         answer: impl FnOnce(Result<T, Errno>) + Send + 'static,
     ) where
@@ -74,7 +68,6 @@ impl DriveFolder {
                 let done = work.await;
                 begun.end(bytes.end - bytes.start, done.is_ok());
                 answer(done.map_err(|error| errno(&error, kind, &bytes, &notes)));
-                drop(share);
             });
         });
         // A drive that is gone has dropped the job, and with it the reply, which then says EIO.
@@ -82,9 +75,12 @@ impl DriveFolder {
     }
 
     fn flush(&self, reply: ReplyEmpty) {
-        let work = |served: Served| async move { served.durable().flush().await };
-        let share = self.budget.take(0);
-        self.submit(Kind::Flush, 0..0, share, work, |done| answer(reply, done));
+        let share = self.data.share();
+        let work = |served: Served| async move {
+            let _share = share;
+            served.durable().flush().await
+        };
+        self.submit(Kind::Flush, 0..0, work, |done| answer(reply, done));
     }
 }
 
@@ -188,11 +184,13 @@ impl Filesystem for DriveFolder {
         if bytes.is_empty() {
             return reply.data(&[]);
         }
-        let share = self.budget.take(bytes.end - bytes.start);
-        let wanted = bytes.clone();
-        let (spare, replies) = (self.spare.clone(), self.replies.clone());
-        let work = |served: Served| async move { requests::read(&served, wanted, &spare).await };
-        self.submit(Kind::Read, bytes, share, work, move |read| match read {
+        let block_bytes = self.attributes.block_bytes;
+        let (blocks, place) = requests::blocks_around(&bytes, block_bytes);
+        let length = (blocks.end - blocks.start) * u64::from(block_bytes);
+        let room = self.data.room(place, length as usize);
+        let replies = self.replies.clone();
+        let work = |served: Served| async move { requests::read(&served, blocks, room).await };
+        self.submit(Kind::Read, bytes, work, move |read| match read {
             Ok(read) if read.bytes().len() >= MUCH_BYTES => replies.send(reply, read),
             Ok(read) => reply.data(read.bytes()),
             Err(errno) => reply.error(errno),
@@ -221,9 +219,8 @@ impl Filesystem for DriveFolder {
                 false => reply.error(Errno::ENOSPC),
             };
         }
-        let share = self.budget.take(bytes.end - bytes.start);
         let length = (bytes.end - bytes.start) as u32;
-        let data = self.spare.holding(&data[..length as usize]);
+        let data = self.data.holding(&data[..length as usize]);
         let is_durable = flags.0 & O_DSYNC != 0;
         let work = move |served: Served| async move {
             requests::write(&served, offset, data).await?;
@@ -232,7 +229,7 @@ impl Filesystem for DriveFolder {
                 false => Ok(()),
             }
         };
-        self.submit(Kind::Write, bytes, share, work, move |done| match done {
+        self.submit(Kind::Write, bytes, work, move |done| match done {
             Ok(()) => reply.written(length),
             Err(errno) => reply.error(errno),
         });
@@ -276,15 +273,15 @@ impl Filesystem for DriveFolder {
         if bytes.is_empty() {
             return reply.ok();
         }
-        let share = self.budget.take(0);
-        let range = bytes.clone();
+        let (share, range) = (self.data.share(), bytes.clone());
         let work = move |served: Served| async move {
+            let _share = share;
             match kind {
                 Kind::Discard => requests::discard(&served, range).await,
                 _ => requests::zero(&served, range).await,
             }
         };
-        self.submit(kind, bytes, share, work, |done| answer(reply, done));
+        self.submit(kind, bytes, work, |done| answer(reply, done));
     }
 
     fn readdir(

@@ -25,15 +25,12 @@ use crate::unmount::{LETTING_GO, Unmount, unmount_at};
 pub(crate) use attributes::ABOUT;
 use attributes::Attributes;
 pub use attributes::DRIVE;
-use budget::Budget;
-use data::Spare;
+use data::DataPool;
 use file_system::DriveFolder;
 use replies::Replies;
 
 /// What the kernel's table calls the source of what is mounted.
 pub(crate) const NAME: &str = "bitline";
-/// Bytes that requests under way have together, at most.
-const UNDER_WAY_BYTES: u64 = 128 << 20;
 
 /// Why a drive is not served as a file, or not any more.
 #[derive(Debug, thiserror::Error)]
@@ -156,8 +153,7 @@ impl FuseServer {
                 since: SystemTime::now(),
             },
             about: text,
-            budget: Budget::of(UNDER_WAY_BYTES),
-            spare: Spare::default(),
+            data: DataPool::new(),
             replies: Replies::start().map_err(EngineError::from)?,
             notes: notes.clone(),
         };

@@ -8,6 +8,9 @@ use fuser::ReplyData;
 
 use super::data::Data;
 
+/// Data from so many bytes on takes the kernel longer to copy than a thread to be woken.
+pub(super) const MUCH_BYTES: usize = 64 << 10;
+
 /// Who replies. Cheap to clone; the thread ends with the last of them.
 #[derive(Clone)]
 pub(super) struct Replies(Sender<(ReplyData, Data)>);
@@ -30,7 +33,7 @@ impl Replies {
     /// Replies with the data, soon.
     pub(super) fn send(&self, reply: ReplyData, data: Data) {
         if let Err(unsent) = self.0.send((reply, data)) {
-            // Its thread would have panicked.
+            // Its thread has panicked, and what it had yet to reply was told as an error of input or output.
             let (reply, data) = unsent.into_inner();
             reply.data(data.bytes());
         }

@@ -6,58 +6,71 @@ use bitline::Error;
 use bitline::inside::InsideHost;
 use bitline::inside::sim::resource::Access;
 
-use super::data::{Data, Spare};
+use super::data::Data;
 use crate::engine::Served;
 
-/// Reads bytes, with the logical blocks around them.
-pub(super) async fn read(served: &Served, bytes: Range<u64>, spare: &Spare) -> Result<Data, Error> {
-    let block = served.host().block();
-    let block_bytes = u64::from(block.block_bytes());
-    let blocks = around(&bytes, block_bytes);
-    let count = (blocks.end - blocks.start) as u32;
+/// The logical blocks around bytes, and where in them the bytes lie.
+pub(super) fn blocks_around(bytes: &Range<u64>, block_bytes: u32) -> (Range<u64>, Range<usize>) {
+    let block_bytes = u64::from(block_bytes);
+    let blocks = around(bytes, block_bytes);
     let start = (bytes.start - blocks.start * block_bytes) as usize;
-    let length = (bytes.end - bytes.start) as usize;
-    let mut data = spare.room(
-        start..start + length,
-        (u64::from(count) * block_bytes) as usize,
-    );
-    let buffer = block.buffer_of(data.take());
+    (blocks, start..start + (bytes.end - bytes.start) as usize)
+}
+
+/// Reads logical blocks to where there is room for them.
+pub(super) async fn read(
+    served: &Served,
+    blocks: Range<u64>,
+    mut room: Data,
+) -> Result<Data, Error> {
+    let block = served.host().block();
+    let count = (blocks.end - blocks.start) as u32;
+    let buffer = block.lend(room.take());
     block.read_all_into(blocks.start, count, &buffer).await?;
-    let mut read = buffer.take_back()?;
+    let mut read = buffer.take_back();
     if !block.keeps_data() {
         // It transferred nothing.
         read.fill(0);
     }
-    data.put_back(read);
-    Ok(data)
+    room.put_back(read);
+    Ok(room)
 }
 
 /// Writes bytes. Of logical blocks of which they are a part, the rest is read before.
-pub(super) async fn write(served: &Served, offset: u64, data: Data) -> Result<(), Error> {
+pub(super) async fn write(served: &Served, offset: u64, mut data: Data) -> Result<(), Error> {
+    let block = served.host().block();
     let bytes = offset..offset + data.bytes().len() as u64;
-    let blocks = around(&bytes, served.host().block_bytes().into());
-    let sole = served.writing().lock(blocks, Access::Exclusive).await;
-    let written = write_locked(served, bytes, data).await;
-    drop(sole);
-    written
+    let (blocks, place) = blocks_around(&bytes, block.block_bytes());
+    let _sole = served
+        .writing()
+        .lock(blocks.clone(), Access::Exclusive)
+        .await;
+    if inside(&bytes, block.block_bytes().into()) != blocks {
+        return write_parts(served, blocks, place.start, data.bytes()).await;
+    }
+    let buffer = block.lend(data.take());
+    let count = (blocks.end - blocks.start) as u32;
+    served
+        .host()
+        .write_from(blocks.start, count, &buffer)
+        .await?;
+    data.put_back(buffer.take_back());
+    Ok(())
 }
 
-async fn write_locked(served: &Served, bytes: Range<u64>, mut data: Data) -> Result<(), Error> {
-    let host = served.host();
-    let block = host.block();
-    let block_bytes = u64::from(block.block_bytes());
-    let blocks = around(&bytes, block_bytes);
+/// Writes blocks of which all is as it was but `data`, from byte `at` on.
+async fn write_parts(
+    served: &Served,
+    blocks: Range<u64>,
+    at: usize,
+    data: &[u8],
+) -> Result<(), Error> {
+    let block = served.host().block();
     let count = (blocks.end - blocks.start) as u32;
-    if inside(&bytes, block_bytes) == blocks {
-        let buffer = block.buffer_of(data.take());
-        host.write_from(blocks.start, count, &buffer).await?;
-        data.put_back(buffer.take_back()?);
-        return Ok(());
-    }
     let buffer = block.buffer(count)?;
     block.read_all_into(blocks.start, count, &buffer).await?;
-    buffer.put(bytes.start - blocks.start * block_bytes, data.bytes())?;
-    host.write_from(blocks.start, count, &buffer).await
+    buffer.put(at as u64, data)?;
+    served.host().write_from(blocks.start, count, &buffer).await
 }
 
 /// Gives bytes back: whole logical pages of the drive are deallocated. All of them read as zeroes from then on.
@@ -111,7 +124,12 @@ async fn write_zeroes(served: &Served, bytes: Range<u64>) -> Result<(), Error> {
         return Ok(());
     }
     let zeroes = vec![0; (bytes.end - bytes.start) as usize];
-    write(served, bytes.start, zeroes.into()).await
+    let (blocks, place) = blocks_around(&bytes, served.host().block_bytes());
+    let _sole = served
+        .writing()
+        .lock(blocks.clone(), Access::Exclusive)
+        .await;
+    write_parts(served, blocks, place.start, &zeroes).await
 }
 
 /// The units that have any of `bytes`.

@@ -5,6 +5,8 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
+use bitline::Config;
+
 use crate::commands::{CommandError, run, run_for};
 
 /// A file system of Linux.
@@ -45,6 +47,14 @@ impl fmt::Display for FileSystem {
 
 /// Bytes of a block of a file system, unless it is told otherwise.
 const FILE_SYSTEM_BLOCK_BYTES: u64 = 4096;
+
+/// The configuration with logical pages as long as file systems have blocks: a page with several would be read to be written, and no
+/// task has parts of one. A drive whose flash pages cannot be divided so stays as it is.
+pub fn for_file_systems(config: Config) -> Config {
+    let bytes = FILE_SYSTEM_BLOCK_BYTES.to_string();
+    let divided = config.with([("ftl.mapping_unit_bytes", bytes.as_str())]);
+    divided.unwrap_or(config)
+}
 /// blkid(8) found nothing that it knows.
 const NOTHING_FOUND: i32 = 2;
 
@@ -84,4 +94,22 @@ pub(super) fn held_by(device: &Path) -> Result<Option<String>, CommandError> {
         }
     }
     Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logical_pages_are_blocks_where_they_can_be() {
+        let unit_of = |page_bytes: &str| {
+            let config = Config::preset(bitline::DEFAULT_PRESET).expect("the default");
+            let pages = [("nand.geometry.page_bytes", page_bytes)];
+            let config = config.with(pages).expect("pages can be so long");
+            let unit = for_file_systems(config).value("ftl.mapping_unit_bytes");
+            unit.expect("a key").to_string()
+        };
+        assert_eq!(unit_of("16384"), "4096");
+        assert_eq!(unit_of("131072"), "0", "a thirty-second");
+    }
 }

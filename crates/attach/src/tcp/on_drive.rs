@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bitline::inside::{Durable, InsideHost, Queue};
-use host::{Buffer, Transport};
+use host::{Buffer, LentBuffer, Transport};
 use nvme::command::{LogPageId, opcode};
 use nvme::{AsyncEvent, CommandSet, DataPointer, Status, SubmissionEntry, Transfers};
 use sim::{Either, JoinHandle, resource::Signal, select};
@@ -122,13 +122,13 @@ impl OnDrive {
             }),
         };
         let queue = &self.queues[usize::from(pair) % self.queues.len()];
-        let lent = data.map(|data| Buffer::lent(queue.memory(), data));
+        let lent = data.map(|data| LentBuffer::new(queue.memory(), data));
         let length = transfers.to_controller.max(transfers.to_host);
         let moved = match transfers.is_two_way() {
             true => transfers.to_host,
             false => length,
         };
-        place(set, &mut entry, lent.as_ref(), &layout_of(&transfers));
+        place(set, &mut entry, lent.as_deref(), &layout_of(&transfers));
         let completion = match set {
             CommandSet::Admin => queue.admin(&entry).await,
             _ => queue.io(&entry).await,
@@ -146,8 +146,7 @@ impl OnDrive {
         begun.end(moved.into(), status.is_success());
         if let Some(done) = &mut promise.done {
             (done.status, done.results) = (status, results);
-            // No command reaches it any more; one of a command that is broken off stays until the drive is done.
-            done.data = lent.and_then(|lent| lent.take_back().ok());
+            done.data = lent.map(LentBuffer::take_back);
         }
     }
 

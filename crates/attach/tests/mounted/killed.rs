@@ -14,7 +14,7 @@ use std::time::Duration;
 use attach::attachment::{Attachment, Options};
 use attach::engine::Pace;
 use attach::initiator::Address;
-use attach::mount::FileSystem;
+use attach::mount::{FileSystem, for_file_systems};
 use attach::mounted::{Mounted, Sharing, control_socket, run};
 use attach::unmount::Unmount;
 use bitline::{Config, DEFAULT_PRESET, Drive, Ended, TaskRun};
@@ -31,11 +31,8 @@ fn attach(folder: &Path, kind: FileSystem) -> Attachment {
     let image = folder.join("drive.img");
     let path = image.clone();
     let open = move || {
-        let config = Config::preset(DEFAULT_PRESET)?.with([
-            ("data.storage", "image"),
-            ("ftl.mapping_unit_bytes", "4096"),
-        ])?;
-        Drive::open_image(config, &path)
+        let config = Config::preset(DEFAULT_PRESET)?.with([("data.storage", "image")])?;
+        Drive::open_image(for_file_systems(config), &path)
     };
     let mut options = Options::new(Pace::None);
     options.mount = Some(kind);

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use attach::attachment::{Attachment, Options};
 use attach::engine::Pace;
-use attach::mount::FileSystem;
+use attach::mount::{FileSystem, for_file_systems};
 use attach::mounted::{Mounted, MountedFile, Rows, Sharing, run};
 use attach::unmount::Unmount;
 use bitline::inside::InsideHost;
@@ -41,9 +41,7 @@ impl Rig {
         let name = format!("bitline-live-{}-{number}", std::process::id());
         let folder = std::env::temp_dir().join(name);
         fs::create_dir_all(&folder).expect("a folder");
-        let open = || {
-            Drive::open(Config::preset(DEFAULT_PRESET)?.with([("ftl.mapping_unit_bytes", "4096")])?)
-        };
+        let open = || Drive::open(for_file_systems(Config::preset(DEFAULT_PRESET)?));
         let mut options = Options::new(pace);
         options.mount = Some(kind);
         match Attachment::start(open, None, &folder, &options) {

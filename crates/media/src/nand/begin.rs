@@ -299,7 +299,7 @@ impl Nand {
         let words = self.register_words();
         for page in pages {
             let plane = self.geometry().plane_of_block(page.block);
-            self.settle(plane).start_loading(words, 0..0);
+            self.settle(plane).fill_unless_loaded(words);
         }
     }
 

@@ -9,6 +9,7 @@ use super::geometry::PageAddress;
 use super::latch_bits::LatchBits;
 use super::storage::BitStore;
 use std::ops::Range;
+use zerocopy::IntoBytes;
 
 /// Whether the data in a latch can be trusted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -171,9 +172,21 @@ impl PlaneLatches {
         self.note_transfer(false);
     }
 
-    /// Starts loading the page register, of so many words, which a program command fills with ones first (ONFI's 80h); the
-    /// bytes `loaded` are overwritten next.
-    pub(crate) fn start_loading(&mut self, words: usize, loaded: Range<usize>) {
+    /// Loads bytes into the page register, of so many words, from byte `column` on.
+    pub(crate) fn load(&mut self, words: usize, column: usize, bytes: &[u8]) {
+        let end = column + bytes.len();
+        self.start_loading(words, column..end);
+        // Byte 0 is lowest in word 0.
+        self.bits.change_c().as_mut_bytes()[column..end].copy_from_slice(bytes);
+    }
+
+    /// Makes sure that the page register, of so many words, is as the channel has loaded it, or filled with ones.
+    pub(crate) fn fill_unless_loaded(&mut self, words: usize) {
+        self.start_loading(words, 0..0);
+    }
+
+    /// Starts loading the page register, which a program command fills with ones first (ONFI's 80h); not where it is loaded next.
+    fn start_loading(&mut self, words: usize, loaded: Range<usize>) {
         if !self.loading {
             let c = self.bits.overwrite_c(words);
             if !c.is_empty() {

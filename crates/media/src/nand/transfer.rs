@@ -30,10 +30,10 @@ impl Nand {
         self.check_column(plane, column, bytes.len(), "data in")?;
         let (words, holds_data) = (self.register_words(), self.holds_data);
         let latches = self.settle(plane);
-        latches.start_loading(words, column..column + bytes.len());
         if holds_data {
-            put_bytes(latches.bits.change_c(), column, bytes);
+            latches.load(words, column, bytes);
         } else {
+            latches.fill_unless_loaded(words);
             let length = bytes
                 .iter()
                 .rposition(|byte| *byte != 0)
@@ -267,11 +267,6 @@ impl Timing {
         }
         span + self.t_wb
     }
-}
-
-/// Writes bytes into words, byte 0 lowest in word 0.
-fn put_bytes(words: &mut [u64], column: usize, bytes: &[u8]) {
-    words.as_mut_bytes()[column..column + bytes.len()].copy_from_slice(bytes);
 }
 
 /// Reads bytes out of words; zeros if there are none.

@@ -19,15 +19,6 @@ pub enum CommandSet {
 }
 
 impl CommandSet {
-    /// Whether a command of it may go on until somebody stops it: a run of a program, or a stream read that waits for output.
-    pub fn may_last(self, opcode: u8) -> bool {
-        match self {
-            CommandSet::Nvm => matches!(opcode, opcode::EXECUTE_PROGRAM | opcode::STREAM_READ),
-            CommandSet::Compute => opcode == opcode::EXECUTE_OVER_MEMORY,
-            CommandSet::Admin | CommandSet::Memory => false,
-        }
-    }
-
     /// All there are.
     pub const ALL: [CommandSet; 4] = [
         CommandSet::Admin,
@@ -35,6 +26,16 @@ impl CommandSet {
         CommandSet::Memory,
         CommandSet::Compute,
     ];
+
+    /// Whether a command of it may go on until somebody stops it: a run of a program, or a stream read that waits for output. It is asked
+    /// of every command.
+    pub fn may_last(self, opcode: u8) -> bool {
+        match self {
+            CommandSet::Nvm => matches!(opcode, opcode::EXECUTE_PROGRAM | opcode::STREAM_READ),
+            CommandSet::Compute => opcode == opcode::EXECUTE_OVER_MEMORY,
+            CommandSet::Admin | CommandSet::Memory => false,
+        }
+    }
 
     /// The command set identifier that namespaces name it by (CSI); none for the admin queue's.
     pub const fn csi(self) -> Option<u8> {

@@ -12,7 +12,7 @@ const SLOT_SHIFT: u32 = 32;
 pub(super) struct Lent {
     slots: Vec<Option<Box<[u8]>>>,
     free: Vec<usize>,
-    /// Slots of buffers that the drive may still write to, though nobody waits for that.
+    /// Slots to which the drive may still write, though nobody waits for that: not given out again before.
     held: Vec<usize>,
 }
 
@@ -28,13 +28,20 @@ impl Lent {
         LENT_BASE + ((slot as u64) << SLOT_SHIFT)
     }
 
-    /// Gives the buffer at `address` back.
-    pub(super) fn take_back(&mut self, address: u64) -> Result<Box<[u8]>, MemoryError> {
+    /// Gives the buffer at `address` back; its slot `stays` where commands that nobody waits for may still reach it.
+    pub(super) fn take_back(
+        &mut self,
+        address: u64,
+        stays: bool,
+    ) -> Result<Box<[u8]>, MemoryError> {
         let (slot, offset) = place(address);
         let bytes = self.slots.get_mut(slot).and_then(Option::take);
         match bytes {
             Some(bytes) if offset == 0 => {
-                self.free.push(slot);
+                match stays {
+                    true => self.held.push(slot),
+                    false => self.free.push(slot),
+                }
                 Ok(bytes)
             }
             bytes => {
@@ -54,10 +61,11 @@ impl Lent {
 
     /// Drops what was kept.
     pub(super) fn let_go(&mut self) {
+        self.held.sort_unstable();
+        self.held.dedup();
         for slot in std::mem::take(&mut self.held) {
-            if self.slots[slot].take().is_some() {
-                self.free.push(slot);
-            }
+            self.slots[slot] = None;
+            self.free.push(slot);
         }
     }
 
@@ -130,5 +138,21 @@ mod tests {
         let lent = memory.lend(vec![1; 8].into());
         memory.give_up(lent);
         assert!(memory.slice(lent, 1).is_err(), "nobody writes to it");
+    }
+
+    /// Its command was broken off, and the drive writes after all.
+    #[test]
+    fn what_is_taken_back_too_early_is_in_nobodys_way() {
+        let mut memory = HostMemory::new();
+        let first = memory.lend(vec![1; 8].into());
+        memory.hold();
+        let back = memory.take_back(first).expect("it is lent");
+        let other = memory.lend(vec![2; 8].into());
+        assert_ne!(first, other);
+        assert!(memory.write(first, &[5]).is_err());
+        assert_eq!(back[0], 1);
+        memory.let_go();
+        assert_eq!(memory.lend(vec![3; 8].into()), first);
+        assert_eq!(memory.take_back(other).expect("it is lent")[0], 2);
     }
 }

@@ -217,7 +217,7 @@ impl HostMemory {
     /// [`MemoryError::NotAllocated`] if none was.
     pub fn take_back(&mut self, address: u64) -> Result<Box<[u8]>, MemoryError> {
         match address >= LENT_BASE {
-            true => self.lent.take_back(address),
+            true => self.lent.take_back(address, self.holds > 0),
             false => Err(MemoryError::NotAllocated { address }),
         }
     }

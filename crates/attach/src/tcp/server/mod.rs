@@ -11,7 +11,6 @@ use std::thread::{self, JoinHandle};
 use bitline::StorageKind;
 use bitline::inside::InsideHost;
 use mio::{Interest, Poll, Token, Waker};
-use rustix::process::{Resource, getrlimit, setrlimit};
 use serde::Serialize;
 
 use self::serve::{LISTENER_TOKENS, Loop, WAKER_TOKEN};
@@ -52,20 +51,6 @@ pub struct ServerSnapshot {
     pub counted: Counted,
 }
 
-/// Files that a process has open besides connections, about.
-const OTHER_FILES: u64 = 64;
-
-/// Lets the process have so many connections open, as far as it may: by default 1,024 files are allowed, and more to whoever asks.
-fn allow_files(connections: usize) {
-    let mut limit = getrlimit(Resource::Nofile);
-    let wanted = connections as u64 + OTHER_FILES;
-    if limit.current.is_some_and(|current| current < wanted) {
-        limit.current = Some(limit.maximum.map_or(wanted, |most| most.min(wanted)));
-        // Where it stays as it is, connections beyond it wait.
-        let _ = setrlimit(Resource::Nofile, limit);
-    }
-}
-
 impl Server {
     /// Serves the drive behind `handle`.
     ///
@@ -73,7 +58,6 @@ impl Server {
     /// An option that cannot be; a place that cannot be listened at; a drive that is not served any more.
     pub fn start(handle: Handle, options: &ServerOptions) -> Result<Server, ServerError> {
         options.validate()?;
-        allow_files(options.connections_max);
         let poll = Poll::new()?;
         let mailbox = Arc::new(Mailbox::new(Waker::new(poll.registry(), WAKER_TOKEN)?));
         let listeners: Result<Vec<Listener>, ServerError> =

@@ -1,13 +1,13 @@
-//! The store in memory: a page takes room when it is programmed and gives it back when erased.
+//! The store in memory: a page takes a frame when it is programmed, which others can have once it is erased.
 
-mod slab;
+mod pool;
 
-use self::slab::{Room, Slab};
+use self::pool::{Frame, PagePool};
 use super::{BitStore, StorageError};
 use crate::nand::geometry::{BlockId, Geometry, PageAddress};
 use std::ops::Range;
 
-type Block = Option<Box<[Option<Room>]>>;
+type Block = Option<Box<[Option<Frame>]>>;
 
 /// Pages in memory, found by two steps of indexing. The table of a plane's blocks is made when
 /// the first of them is programmed, so a drive of terabytes opens at once.
@@ -15,7 +15,7 @@ pub(super) struct MemoryStore {
     planes: Vec<Box<[Block]>>,
     blocks_per_plane: usize,
     pages_per_block: usize,
-    slab: Slab,
+    pool: PagePool,
 }
 
 impl MemoryStore {
@@ -24,7 +24,7 @@ impl MemoryStore {
             planes: vec![Box::default(); geometry.planes() as usize],
             blocks_per_plane: geometry.blocks_per_plane as usize,
             pages_per_block: geometry.pages_per_block_max() as usize,
-            slab: Slab::of_pages(geometry.page_words()),
+            pool: PagePool::of_pages(geometry.page_words()),
         }
     }
 
@@ -32,8 +32,8 @@ impl MemoryStore {
     fn page(&self, page: PageAddress) -> Option<&[u64]> {
         let (plane, block) = self.position(page.block);
         let block = self.planes[plane].get(block)?.as_ref()?;
-        let room = block[page.page as usize]?;
-        Some(self.slab.page(room))
+        let frame = block[page.page as usize]?;
+        Some(self.pool.page(frame))
     }
 
     fn position(&self, block: BlockId) -> (usize, usize) {
@@ -54,8 +54,8 @@ impl BitStore for MemoryStore {
             *plane = vec![None; self.blocks_per_plane].into();
         }
         let pages = plane[block].get_or_insert_with(|| vec![None; self.pages_per_block].into());
-        let room = pages[page.page as usize].get_or_insert_with(|| self.slab.take());
-        self.slab.page_mut(*room).copy_from_slice(words);
+        let frame = pages[page.page as usize].get_or_insert_with(|| self.pool.take());
+        self.pool.page_mut(*frame).copy_from_slice(words);
         Ok(())
     }
 
@@ -80,8 +80,8 @@ impl BitStore for MemoryStore {
         let (plane, block) = self.position(page.block);
         let block = self.planes[plane].get_mut(block).and_then(Option::as_mut);
         // A page that was programmed without data has no cell left to be raised.
-        if let Some(room) = block.and_then(|block| block[page.page as usize]) {
-            self.slab.page_mut(room).copy_from_slice(words);
+        if let Some(frame) = block.and_then(|block| block[page.page as usize]) {
+            self.pool.page_mut(frame).copy_from_slice(words);
         }
         Ok(())
     }
@@ -90,8 +90,8 @@ impl BitStore for MemoryStore {
         let (plane, block) = self.position(block);
         let block = self.planes[plane].get_mut(block);
         if let Some(pages) = block.and_then(Option::take) {
-            let rooms = pages.into_iter().flatten();
-            rooms.for_each(|room| self.slab.give_back(room));
+            let frames = pages.into_iter().flatten();
+            frames.for_each(|frame| self.pool.give_back(frame));
         }
         Ok(())
     }

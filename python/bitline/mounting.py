@@ -135,6 +135,11 @@ class Mounted:
                 is not where it was.
             OSError: What the operating system refuses.
         """
+        for name, given in (("inputs", inputs), ("updates", updates)):
+            if isinstance(given, str | bytes | os.PathLike):
+                raise UsageError(f"{name} is a list of files, such as [{given!r}]")
+        if outputs is not None and not isinstance(outputs, Mapping):
+            raise UsageError('outputs says how long each new file is, such as {"sorted": 4096}')
         with ExitStack() as stack:
             files: dict[str | MountedFile, Mode] = {}
             for path in inputs:

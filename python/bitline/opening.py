@@ -62,6 +62,8 @@ def open(  # noqa: A001 (bitline.open, as gzip.open)
         ImageError: The image is damaged, in use, no image, or made for another drive.
         OSError: A file that cannot be read or written.
     """
+    if path is not None and str(path).startswith(("nvme+tcp:", "nvme+unix:")):
+        raise UsageError(f"{path} is the address of a drive, no image: bitline.connect connects to it")
     settings = dict(set or {})
     if data is not None:
         settings["data.storage"] = data
@@ -175,7 +177,7 @@ def _for_file_systems(
 
 
 def _says(key: str, config: PathLike | None, settings: Mapping[str, Setting]) -> bool:
-    """Whether a file or settings, both valid, give a key a value; a setting that is a table may be TOML text."""
+    """Whether a file or settings, both valid, give a key a value; a table in settings may be TOML text."""
     table, name = key.split(".")
     given = [settings]
     if config is not None:

@@ -13,7 +13,12 @@ from bitline.drive import Drive
 from bitline.errors import NotFoundError
 from bitline.opening import open_or_connect
 
-app = typer.Typer(help="Put, get, list and remove files of an image's volume.", no_args_is_help=True)
+app = typer.Typer(
+    help="Put, get, list and remove files of an image's volume.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Its name in the volume.", show_default=False)]
 

@@ -13,7 +13,12 @@ from bitline.opening import open_or_connect
 from bitline.tasks import Isolation, Mode, Program, TaskResult, Where
 from bitline.units import Size
 
-app = typer.Typer(help="Run programs inside the drive of an image.", no_args_is_help=True)
+app = typer.Typer(
+    help="Run programs inside the drive of an image.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
 
 OnImage = Annotated[
     str,

@@ -1,6 +1,6 @@
 //! A connection, which is a queue: how it begins (TCP 3.1.2), a thread that reads what comes, and what is written.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -148,7 +148,12 @@ fn initialize(stream: &mut Stream, digests: Digests) -> Result<Agreed, String> {
         .map_err(|error| broken(&error))?;
     let mut bytes = [0; size_of::<InitializeResponse>()];
     let (common, rest) = bytes.split_at_mut(CommonHeader::BYTES);
-    let silent = |error: std::io::Error| format!("no answer to what begins a connection: {error}");
+    let silent = |error: std::io::Error| match error.kind() {
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+            "who listens there says nothing to what begins a connection: is it a drive?".to_owned()
+        }
+        _ => format!("no answer to what begins a connection: {error}"),
+    };
     stream.read_exact(common).map_err(silent)?;
     let wrong = |what: String| format!("an answer that no NVMe/TCP controller gives: {what}");
     let head: [u8; CommonHeader::BYTES] = common.try_into().map_err(|_| wrong("short".into()))?;

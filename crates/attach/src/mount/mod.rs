@@ -21,9 +21,6 @@ use crate::system;
 use crate::unmount::{Unmount, unmount_at};
 use record::{Record, SetUp};
 
-/// What may come from anywhere is on it, and is not to give anybody the rights of root.
-const MOUNT_OPTIONS: &str = "nosuid,nodev";
-
 /// Why a file system is not mounted, or not unmounted.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -51,6 +48,12 @@ pub enum MountError {
         bytes: u64,
         /// What was asked for.
         wanted: FileSystem,
+    },
+    /// Another drive is mounted at the folder, which would be hidden.
+    #[error("{}: another drive is mounted there: umount it first, or give another folder", path.display())]
+    Taken {
+        /// The folder.
+        path: PathBuf,
     },
     /// Files in it are open, or a program works in it.
     #[error("{}: files there are open, or a program works there", path.display())]
@@ -145,6 +148,15 @@ impl Mounts {
             let source = io::Error::from(io::ErrorKind::NotADirectory);
             return Err(system(folder, "mount here")(source));
         }
+        let all = system::mounted().map_err(system(folder, "read what is mounted"))?;
+        if all
+            .iter()
+            .any(|one| one.at == set_up.folder && one.is_of_a_drive())
+        {
+            return Err(MountError::Taken {
+                path: set_up.folder,
+            });
+        }
         let records = records()?;
         if is_mounted {
             set_up.mount = Some(std::mem::take(&mut set_up.folder));
@@ -214,7 +226,9 @@ impl Mounts {
             }
         }
         let kind = file_system.to_string();
-        let mut arguments: Vec<&OsStr> = ["-o", MOUNT_OPTIONS, "-t", &kind].map(OsStr::new).into();
+        let mut arguments: Vec<&OsStr> = ["-o", file_system.mount_options(), "-t", &kind]
+            .map(OsStr::new)
+            .into();
         arguments.extend([device.as_os_str(), at.as_os_str()]);
         run("mount", "util-linux", &arguments)?;
         Ok((device, is_new))

@@ -3,9 +3,9 @@
     bitline attach --mount ext4 /mnt/drive drive.img
     python examples/leveldb/db_bench.py /mnt/drive --benchmarks=fillrandom,overwrite,readrandom
 
-Options but the folder are db_bench's. LevelDB is built when that is still to be done (Makefile). It flushes
-its memtables itself; where it would merge tables it asks here (in_drive.cc), and examples/tasks/compaction.c
-merges them in the drive, where they lie.
+With --host the host merges tables, to compare; other options are db_bench's. LevelDB is built when that is
+still to be done (Makefile). It flushes its memtables itself; where it would merge tables it asks here
+(in_drive.cc), and examples/tasks/compaction.c merges them in the drive, where they lie.
 """
 
 import argparse
@@ -55,17 +55,20 @@ class Compactor:
                 lines.flush()
 
     def compact(self, inputs: list[str], outputs: dict[str, int], asked: dict[str, Any]) -> bytes | None:
-        """Merges tables; what the task returned, or None, which leaves it to the host.
+        """Merges tables; what the task returned, or None if it is refused, which leaves it to the host.
 
         Args:
             inputs: Tables.
             outputs: Files that may become the new ones, and the room that each gets.
             asked: Other fields of `Asked`.
+
+        Raises:
+            ConnectionError: The drive is gone; LevelDB has an error then, as of any disk.
         """
         args = Asked(len(inputs), len(outputs), **asked).packed()
         try:
             result = self.mount.run(self.task, inputs, outputs=outputs, args=args)
-        except (OSError, bitline.BitlineError) as error:
+        except bitline.UsageError as error:
             return self._left_to_host(str(error))
         if not result:
             return self._left_to_host(f"{result.status}: {result.reason} {result.log}")
@@ -96,6 +99,11 @@ def build() -> None:
         subprocess.run(["make", "-C", HERE, "-j2", "--quiet"], check=True)
 
 
+def run_on_host(database: Path, options: Sequence[str]) -> int:
+    """Runs db_bench, which merges its tables itself; its exit status."""
+    return subprocess.run([DB_BENCH, *options, f"--db={database}"], check=False).returncode
+
+
 def run(compactor: Compactor, database: Path, options: Sequence[str]) -> int:
     """Runs db_bench to its end; its exit status."""
     ours, theirs = socket.socketpair()
@@ -113,11 +121,15 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("mount", type=Path, help="where a drive is mounted; the database is its folder db")
+    parser.add_argument("--host", action="store_true", help="have the host merge tables, to compare")
     known, options = parser.parse_known_args()
+    database = known.mount.resolve() / "db"
     build()
+    if known.host:
+        sys.exit(run_on_host(database, options))
     with bitline.mounted(known.mount) as mount:
         compactor = Compactor(mount)
-        code = run(compactor, known.mount.resolve() / "db", options)
+        code = run(compactor, database, options)
     print(compactor)
     sys.exit(code)
 

@@ -166,12 +166,18 @@ void InDrive::FlushMemTable() {
 
 // Of each output: uint64 bytes, uint64 entries, uint32 sizes of the smallest and the largest key, and these.
 Status InDrive::TakeOutputs(Slice answer) {
+  const size_t head_bytes = 24, key_bytes_min = 8;  // A key ends with its sequence number and kind.
   for (size_t i = 0; !answer.empty(); i++) {
+    if (i == numbers_.size()) return Status::Corruption("the drive tells of more tables than there are files for");
+    if (answer.size() < head_bytes) return Status::Corruption("half an output in the drive's answer");
     DBImpl::CompactionState::Output output;
     output.number = numbers_[i];
     output.file_size = DecodeFixed64(answer.data());
     const uint32_t smallest = DecodeFixed32(answer.data() + 16), largest = DecodeFixed32(answer.data() + 20);
-    answer.remove_prefix(24);
+    answer.remove_prefix(head_bytes);
+    if (std::min(smallest, largest) < key_bytes_min || uint64_t{smallest} + largest > answer.size()) {
+      return Status::Corruption("keys in the drive's answer that are none");
+    }
     output.smallest.DecodeFrom(Slice(answer.data(), smallest));
     output.largest.DecodeFrom(Slice(answer.data() + smallest, largest));
     answer.remove_prefix(smallest + largest);

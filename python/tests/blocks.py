@@ -51,6 +51,9 @@ def _shown(page: str, block: re.Match[str], behind: re.Match[str] | None) -> str
 
 
 def agrees(shown: str, came: str) -> bool:
-    """Whether output is as shown, where `...` is anything: words, or lines."""
-    pattern = re.escape(shown.rstrip("\n")).replace(re.escape("..."), ".*")
-    return re.fullmatch(pattern, came.rstrip("\n"), re.DOTALL) is not None
+    """Whether output is as shown, where `...` is words of a line, or any lines if it has one to itself."""
+    lines = (
+        ".*" if line == "..." else re.escape(line).replace(re.escape("..."), "[^\n]*")
+        for line in shown.rstrip("\n").split("\n")
+    )
+    return re.fullmatch("\n".join(lines), came.rstrip("\n"), re.DOTALL) is not None

@@ -1,4 +1,4 @@
-"""What a machine lacks for file systems to be mounted from a drive."""
+"""What a machine lacks for what the tests do: file systems that are mounted from a drive, tasks in C."""
 
 import os
 import shutil
@@ -16,7 +16,9 @@ def lacking(*tools: str) -> list[str]:
     return [tool for tool in tools if shutil.which(tool) is None]
 
 
-#: All that is missing.
+#: A compiler for tasks, if there is none.
+NO_COMPILER = ["clang"] if len(lacking("clang-19", "clang")) == 2 else []
+#: All that is missing for mounts.
 LACKS = [
     *lacking(*_TOOLS),
     *(device for device in _DEVICES if not Path(device).exists()),

@@ -12,7 +12,7 @@ import sys
 import time
 import tomllib
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 from letters import SWAP, module
 from mounts import mounting
+from servers import Server
 
 import bitline
 from bitline.cli.attach import _stop
@@ -35,11 +36,9 @@ OPTIONS = [
     for pair in ("nand.geometry.blocks_per_plane=16", "ftl.gc.threshold_blocks=3")
     for text in ("--set", pair)
 ]
-#: Seconds that a server has to begin or to end.
-PATIENCE = 60
 
 
-class Server:
+class Attached(Server):
     """`bitline attach` in a process of its own."""
 
     def __init__(self, at: Path, image: Path, *options: str) -> None:
@@ -48,65 +47,23 @@ class Server:
         command = [sys.executable, "-m", "bitline", "attach", str(at), str(image), *options]
         if not image.exists():
             command += OPTIONS
-        self._said = at.parent / f"said-{time.monotonic_ns()}.txt"
         # Records of its own: another server would undo what is left of this one when it is killed.
         runtime = at.parent / "runtime"
         runtime.mkdir(exist_ok=True)
-        environment = {**os.environ, "XDG_RUNTIME_DIR": str(runtime)}
-        with self._said.open("wb") as said:
-            self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said, env=environment)
+        super().__init__(command, at.parent, {**os.environ, "XDG_RUNTIME_DIR": str(runtime)})
 
-    def ready(self) -> "Server":
+    def ready(self) -> "Attached":
         """Wait until it serves."""
         self.until(lambda: " ends it" in self.errors())
         return self
 
-    def until(self, holds: Callable[[], bool]) -> None:
-        """Wait until something holds."""
-        deadline = time.monotonic() + PATIENCE
-        while not holds():
-            assert self._process.poll() is None, self.errors()
-            assert time.monotonic() < deadline, self.errors()
-            time.sleep(0.02)
-
-    def errors(self) -> str:
-        """What it said on the standard error so far."""
-        return self._said.read_text()
-
-    def end(self, number: int = signal.SIGINT) -> str:
-        """Send a signal and wait; what it printed."""
-        self._process.send_signal(number)
-        return self.ended()
-
-    def ended(self, code: int = 0) -> str:
-        """Wait until it has ended so; what it printed."""
-        printed, _ = self._process.communicate(timeout=PATIENCE)
-        assert self._process.returncode == code, self.errors()
-        return printed.decode()
-
-    def end_by_force(self) -> None:
-        """Have nothing left behind of a test that failed, whoever works there."""
-        with suppress(ProcessLookupError):
-            self._process.send_signal(signal.SIGINT)
-            time.sleep(0.5)
-            self._process.send_signal(signal.SIGINT)
-        with suppress(subprocess.TimeoutExpired):
-            self._process.communicate(timeout=PATIENCE)
-        self.kill()
-
-    def kill(self) -> None:
-        """As a crash of it."""
-        self._process.kill()
-        self._process.communicate()
-
 
 @contextmanager
-def attached(at: Path, image: Path, *options: str) -> Iterator[Server]:
+def attached(at: Path, image: Path, *options: str) -> Iterator[Attached]:
     """A server whose file or mount is there; ended with Ctrl-C."""
-    server = Server(at, image, *options)
-    server.ready()
+    server = Attached(at, image, *options)
     try:
-        yield server
+        yield server.ready()
     except BaseException:
         server.end_by_force()
         raise
@@ -158,11 +115,18 @@ def test_a_tree_is_copied_and_found_again(kind: str, tmp_path: Path) -> None:
 
 
 @mounting
+def test_files_of_a_mount_give_no_rights(tmp_path: Path) -> None:
+    with attached(tmp_path / "at", tmp_path / "drive.img", "--mount", "ext4") as server:
+        (mount,) = (line for line in left_behind(server.at) if " ext4 " in line)
+        assert {"nosuid", "nodev"} <= {*mount.split()[5].split(",")}
+
+
+@mounting
 def test_another_file_system_is_left_as_it_is(tmp_path: Path) -> None:
     image, at = tmp_path / "drive.img", tmp_path / "at"
     with attached(at, image, "--mount", "ext4"):
         (at / "kept").write_text("kept")
-    server = Server(at, image, "--mount", "xfs")
+    server = Attached(at, image, "--mount", "xfs")
     server.ended(2)
     assert "the drive holds ext4, not xfs: it is left as it is" in server.errors()
     assert not left_behind(tmp_path)
@@ -193,7 +157,7 @@ def test_what_is_synced_survives_a_crash_of_the_server(seed: int, tmp_path: Path
     with attached(at, image, "--mount", "ext4"):
         pass
     synced: dict[str, bytes] = {}
-    server = Server(at, image, "--mount", "ext4").ready()
+    server = Attached(at, image, "--mount", "ext4").ready()
     killed_at = time.monotonic() + 0.1 + moment.random()
     number = 0
     with suppress(OSError):
@@ -226,7 +190,7 @@ def test_what_is_synced_survives_a_crash_of_the_server(seed: int, tmp_path: Path
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_undoes_everything(number: int, tmp_path: Path) -> None:
     image, at = tmp_path / "drive.img", tmp_path / "at"
-    server = Server(at, image, "--mount", "ext4").ready()
+    server = Attached(at, image, "--mount", "ext4").ready()
     (at / "written").write_bytes(b"before the signal")
     server.end(number)
     assert not left_behind(tmp_path)
@@ -240,11 +204,11 @@ def test_a_signal_undoes_everything(number: int, tmp_path: Path) -> None:
 @mounting
 def test_unmounting_ends_it(tmp_path: Path) -> None:
     image, at = tmp_path / "drive.img", tmp_path / "at"
-    server = Server(at, image, "--mount", "ext4").ready()
+    server = Attached(at, image, "--mount", "ext4").ready()
     run("umount", at)
     server.ended()
     assert "it was unmounted" in server.errors()
-    server = Server(at, image).ready()
+    server = Attached(at, image).ready()
     run("umount", at)
     server.ended()
     assert not left_behind(tmp_path)
@@ -253,11 +217,11 @@ def test_unmounting_ends_it(tmp_path: Path) -> None:
 @mounting
 def test_who_works_there_is_waited_for_and_a_second_signal_does_not_wait(tmp_path: Path) -> None:
     image, at = tmp_path / "drive.img", tmp_path / "at"
-    server = Server(at, image, "--mount", "ext4").ready()
+    server = Attached(at, image, "--mount", "ext4").ready()
     with (at / "open").open("wb") as file:
         file.write(b"x" * 10_000)
         file.flush()
-        server._process.send_signal(signal.SIGINT)
+        server.send()
         server.until(lambda: "Ctrl-C again unmounts all the same" in server.errors())
         server.end()
         with suppress(OSError):
@@ -335,7 +299,7 @@ def test_files_with_parts_of_logical_pages_are_refused(tmp_path: Path) -> None:
 def test_json_lines_metrics_and_a_trace(tmp_path: Path) -> None:
     image, at, trace = tmp_path / "drive.img", tmp_path / "at", tmp_path / "trace.json"
     options = ("--json", "--metrics", "127.0.0.1:0", "--trace", str(trace), "--pace", "1000x")
-    server = Server(at, image, *options).ready()
+    server = Attached(at, image, *options).ready()
     server.until(lambda: "/metrics" in server.errors())
     with (at / "drive").open("r+b") as file:
         file.write(bytes(8192))

@@ -2,13 +2,13 @@
 
 import importlib.util
 import re
-import shutil
 import stat
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 from command_line import Run
+from mounts import NO_COMPILER
 
 from bitline import cc, wasm
 from bitline.cc import CompileError, compile_task, compiled
@@ -19,7 +19,7 @@ EXAMPLES = sorted(path.stem for path in TASKS.glob("*.c"))
 
 #: Without a compiler these tests can say nothing; `make test` installs one where it can.
 compiles = pytest.mark.skipif(
-    shutil.which("clang-19") is None and shutil.which("clang") is None,
+    bool(NO_COMPILER),
     reason=f"SKIPPED: no compiler for tasks in C here. {cc.INSTALL}",
 )
 

@@ -2,7 +2,9 @@
 
 import importlib.util
 import re
+import shlex
 import shutil
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -10,13 +12,16 @@ from types import ModuleType, SimpleNamespace
 
 import leveldb
 import pytest
+from blocks import agrees, blocks
 from leveldb import LevelDb
-from test_attach import attached, check, left_behind, mounting
+from mounts import mounting
+from test_attach import attached, check, left_behind
 from test_cc import compiles
 
 from bitline import UsageError
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "leveldb" / "db_bench.py"
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples" / "leveldb" / "db_bench.py"
 BITS_PER_KEY = 10
 OPTIONS = ["--write_buffer_size=131072", "--max_file_size=1048576", f"--bloom_bits={BITS_PER_KEY}"]
 #: Runs on one database. All benchmarks of one draw the same keys; with other numbers of keys they are others.
@@ -84,6 +89,7 @@ def test_the_drive_compacts_for_db_bench(example: ModuleType, tmp_path: Path) ->
     assert not left_behind(tmp_path)
 
     assert in_drive.found == by_host.found
+    assert len(by_host.found) == 4
     kept = contents(folder)
     assert 5_000 < len(kept) < 30_000
     assert contents(tmp_path / "copy") == kept
@@ -98,6 +104,26 @@ def test_the_drive_compacts_for_db_bench(example: ModuleType, tmp_path: Path) ->
     meanwhile = [part.split("Compacted ")[0] for part in in_drive.log.split("In the drive: ")[1:]]
     assert any("Level-0 table " in part for part in meanwhile)
     assert "error" not in in_drive.log
+
+
+@mounting
+@compiles
+@builds
+@pytest.mark.usefixtures("example")
+@pytest.mark.parametrize("options", [[], ["--host"]], ids=["drive", "host"])
+def test_the_command_of_the_page_runs(options: list[str], tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "mounted.md").read_text()
+    (block,) = (block for block in blocks(page) if block.heading.startswith("LevelDB"))
+    program, *words = shlex.split(block.source.replace("/mnt/drive", str(tmp_path / "m")))
+    assert program == "python"
+    with attached(tmp_path / "m", tmp_path / "drive.img", "--mount", "ext4"):
+        done = subprocess.run(
+            [sys.executable, *words, *options], cwd=ROOT, capture_output=True, text=True, check=False
+        )
+    assert done.returncode == 0, done.stderr
+    assert "(200000 of 200000 found)" in done.stdout
+    assert ("compactions: " in done.stdout) is not bool(options)
+    assert options or agrees(block.shown or "", done.stdout), done.stdout
 
 
 @compiles
@@ -117,7 +143,40 @@ def test_what_the_drive_refuses_is_left_to_the_host(
     out, err = capfd.readouterr()
     assert "(30000 of 30000 found)" in out
     assert err.count("left to the host: a hole") == compactor.by_host
-    # Whoever has the drive is gone: an error of the database, and no merge that nobody counts.
-    compactor.serve = lambda channel: channel.close()
-    assert example.run(compactor, tmp_path / "other", [*OPTIONS, *RUNS[0]]) == 1
+
+
+@compiles
+@builds
+def test_a_drive_that_is_lost_is_an_error_of_the_database(
+    example: ModuleType, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def lose(*_: object, **__: object) -> None:
+        raise ConnectionError("the drive is gone")
+
+    compactor = example.Compactor(SimpleNamespace(run=lose))
+    with pytest.raises(ConnectionError, match="the drive is gone"):
+        example.run(compactor, tmp_path / "folder", [*OPTIONS, *RUNS[0]])
     assert "nobody has the drive any more" in capfd.readouterr().err
+    # No merge that nobody counts.
+    log = (tmp_path / "folder" / "LOG").read_text()
+    assert compactor.by_host == log.count("Compacted ") == 0
+
+
+@compiles
+@builds
+@pytest.mark.parametrize(
+    ("answer", "what"),
+    [
+        (bytes(23), "half an output"),
+        (struct.pack("<2Q2I", 1, 1, 7, 8) + bytes(15), "keys"),
+        (struct.pack("<2Q2I", 1, 1, 8, 0xFFFF_FFFF) + bytes(16), "keys"),
+    ],
+    ids=["short", "no key", "long key"],
+)
+def test_an_answer_that_is_none_is_an_error_of_the_database(
+    answer: bytes, what: str, example: ModuleType, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    compactor = example.Compactor(SimpleNamespace())
+    compactor.compact = lambda **_: answer
+    assert example.run(compactor, tmp_path / "folder", [*OPTIONS, *RUNS[0]]) == 1
+    assert f"Corruption: {what}" in capfd.readouterr().err

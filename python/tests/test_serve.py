@@ -1,12 +1,13 @@
 """`bitline serve`, and hosts that connect to it."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -19,16 +20,19 @@ from bitline.errors import BitlineError, UsageError
 
 
 @contextmanager
-def served(*options: str | Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A server of its own process, and its address."""
-    command = [sys.executable, "-m", "bitline", "serve", "--listen", "127.0.0.1:0", *map(str, options)]
+def served(
+    *options: str | Path, listen: tuple[str, ...] = ("--listen", "127.0.0.1:0")
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A server of its own process, and the first place that it says it listens at."""
+    command = [sys.executable, "-m", "bitline", "serve", *listen, *map(str, options)]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
     ) as server:
         assert server.stderr is not None
         told = server.stderr.readline().strip()
         try:
-            assert told.startswith("nvme+tcp://127.0.0.1:"), told + server.stderr.read()
+            places = ("nvme+tcp://127.0.0.1:", "listening at ")
+            assert told.startswith(places), told + server.stderr.read()
             yield server, told
         finally:
             if server.poll() is None:
@@ -63,6 +67,34 @@ def test_a_drive_is_used_from_another_process_and_kept(tmp_path: Path) -> None:
         end(server)
     with bitline.open(path=image, create=False) as drive:
         assert drive.read(3, 1) == b"x" * 4096
+
+
+def ports(process: int) -> set[str]:
+    """At which ports a process listens, as the kernel's tables have them."""
+    sockets = set()
+    for descriptor in Path(f"/proc/{process}/fd").iterdir():
+        with suppress(FileNotFoundError):
+            sockets.add(os.readlink(descriptor))
+    rows = [
+        line.split()
+        for table in ("tcp", "tcp6")
+        for line in Path(f"/proc/{process}/net/{table}").read_text().splitlines()[1:]
+    ]
+    # TCP_LISTEN is 0A; the tenth column is the socket's number.
+    return {row[1] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in sockets}
+
+
+def test_a_server_at_a_socket_has_no_port(tmp_path: Path) -> None:
+    place = tmp_path / "socket"
+    at_socket = served("--socket", place, *SMALL_OPTIONS, listen=())
+    with served(*SMALL_OPTIONS) as (at_port, _), at_socket as (server, told):
+        assert told == f"listening at {place}"
+        assert place.stat().st_mode & 0o777 == 0o600
+        with bitline.connect(f"nvme+unix://{place}") as drive:
+            drive.write(1, b"x" * 4096)
+            assert drive.read(1, 1) == b"x" * 4096
+        assert len(ports(at_port.pid)) == 1
+        assert not ports(server.pid)
 
 
 def test_what_was_flushed_outlives_a_server_that_is_killed(tmp_path: Path) -> None:

@@ -4,72 +4,33 @@ It runs in namespaces of its own, with /mnt and /run that are empty and all port
 done to the letter. A block of commands is typed into a terminal. If its last one serves a drive, that goes on
 in this terminal, and the next block is typed into another one. It is ended by `umount`, where a later block
 speaks of Ctrl-C, or at the end of the page.
-What is to be done in the guest is done in one by crates/attach/tests/guest.rs.
+Other tests do what is to be done elsewhere: crates/attach/tests/guest.rs in the guest, and
+test_leveldb_mounted.py with LevelDB, which is built first.
 """
 
 import fcntl
 import io
 import os
 import re
+import shlex
 import signal
 import socket
 import struct
 import subprocess
 import sys
-import time
-from contextlib import redirect_stdout, suppress
+from contextlib import redirect_stdout
 from pathlib import Path
 from types import FrameType
 
 from blocks import Block, agrees, blocks
+from servers import Server
 
-#: What stands above commands for a virtual machine.
-GUEST = "In the guest"
+#: What stands above commands for other tests.
+ELSEWHERE = {"In the guest", "LevelDB, compacted by its drive"}
 #: Seconds that a page may take.
 PATIENCE = 120
 _SERVES = re.compile(r"bitline (attach|serve)\b[^;|]*$")
-#: What a server says when it serves.
-_READY = {"attach": " ends it\n", "serve": "nvme+tcp://"}
 _CTRL_C = re.compile(r"^#.*\bCtrl-C\b.*\n", re.MULTILINE)
-
-
-class Server:
-    """A command that serves, in a terminal of its own."""
-
-    def __init__(self, command: str, said: Path) -> None:
-        self.command, self._said = command, said
-        with said.open("wb") as output:
-            # A terminal sends Ctrl-C to all of a command's processes, and to no others.
-            self.process = subprocess.Popen(
-                ["bash", "-c", f"exec {command}"], stdout=output, stderr=output, start_new_session=True
-            )
-        served = _SERVES.match(command)
-        assert served is not None
-        while _READY[served[1]] not in self.said():
-            assert self.process.poll() is None, f"{command}\n{self.said()}"
-            time.sleep(0.02)
-
-    def said(self) -> str:
-        """All that it has said."""
-        return self._said.read_text()
-
-    def interrupt(self) -> None:
-        """Ctrl-C, and what comes of it."""
-        self.process.send_signal(signal.SIGINT)
-        self.ended()
-
-    def ended(self) -> None:
-        """Wait until it has ended, as it should."""
-        assert self.process.wait() == 0, f"{self.command}\n{self.said()}"
-
-    def end_by_force(self) -> None:
-        """Leave nothing behind of a page that failed."""
-        for wait in (5, 10):
-            if self.process.poll() is None:
-                self.process.send_signal(signal.SIGINT)
-                with suppress(subprocess.TimeoutExpired):
-                    self.process.wait(wait)
-        self.process.kill()
 
 
 class Walk:
@@ -84,7 +45,7 @@ class Walk:
         """Do all of it."""
         try:
             for block in blocks(self._page.read_text()):
-                if block.heading != GUEST:
+                if block.heading not in ELSEWHERE:
                     self._do(block)
             self._ctrl_c()
         except BaseException:
@@ -110,11 +71,18 @@ class Walk:
         for part in after:
             self._ctrl_c()
             came += self._typed(part)
-        return came
+        if not _SERVES.match(block.source.splitlines()[-1]):
+            return came
+        # It serves when it has said all that the page shows.
+        server, shown = self._servers[-1], block.shown
+        assert shown is not None, "what it says when it serves is not shown"
+        server.until(lambda: agrees(shown, came + server.errors()))
+        return came + server.errors()
 
     def _typed(self, source: str) -> str:
         lines = source.splitlines()
         serves = lines.pop() if lines and _SERVES.match(lines[-1]) else None
+        assert not any(map(_SERVES.match, lines)), "what serves would be in the way of what comes after it"
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", "\n".join(lines)],
             stdout=subprocess.PIPE,
@@ -124,18 +92,16 @@ class Walk:
         assert done.returncode == 0, f"it ended with {done.returncode}\n{done.stdout}"
         unmounted = {line.split()[-1] for line in lines if line.startswith("umount ")}
         for server in list(self._servers):
-            if unmounted & {*server.command.split()}:
+            if unmounted & {*server.command}:
                 server.ended()
                 self._servers.remove(server)
-        if serves is None:
-            return done.stdout
-        number = len([*self._logs.iterdir()])
-        self._servers.append(Server(serves, self._logs / f"{number}.txt"))
-        return done.stdout + self._servers[-1].said()
+        if serves is not None:
+            self._servers.append(Server(shlex.split(serves), self._logs))
+        return done.stdout
 
     def _ctrl_c(self) -> None:
         while self._servers:
-            self._servers[-1].interrupt()
+            self._servers[-1].end()
             self._servers.pop()
 
 

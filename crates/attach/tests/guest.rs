@@ -16,9 +16,9 @@ use bitline::{Config, Drive};
 /// How long all of it may take.
 const PATIENCE: Duration = Duration::from_secs(600);
 /// What it has to say.
-const STEPS: [&str; 11] = [
-    "page", "discover", "connect", "identify", "smart", "logs", "vendor", "mkfs", "copy", "cut",
-    "fsck",
+const STEPS: [&str; 12] = [
+    "page", "discover", "connect", "kept", "identify", "smart", "logs", "vendor", "mkfs", "copy",
+    "cut", "fsck",
 ];
 
 #[test]

@@ -1,7 +1,7 @@
 """`bitline attach`: a drive as a file of Linux, or mounted, until Ctrl-C or `umount`."""
 
 from collections.abc import Iterator
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -80,16 +80,9 @@ def attach(
         attachment = _bitline.Attachment(
             folder, wanted, image, pace=pace, mount=mount, trace=trace, listen=listen or (), socket=socket
         )
-
-        def greeting() -> Iterator[str]:
-            yield from attachment.notes()
-            what = folder if mount else attachment.file()
-            yield f"{what}: {size(attachment.bytes())}; Ctrl-C or umount {folder} ends it"
-            yield from (f"nvme+tcp://{at}" for at in attachment.addresses())
-
         try:
-            wait = partial(_is_attached, attachment, shown)
-            show_until_ended(attachment, shown, signals, place, greeting, wait)
+            data = folder if mount else attachment.file()
+            show_until_ended(_Attached(attachment, folder, data, shown), shown, signals, place)
         finally:
             _stop(attachment, shown, signals)
             for line in attachment.notes():
@@ -98,16 +91,34 @@ def attach(
         shown.say(f"wrote {trace}")
 
 
-def _is_attached(attachment: _bitline.Attachment, shown: Shown, seconds: float) -> bool:
-    """Wait, and say what there is to say; whether it is still attached."""
-    state = attachment.wait(seconds)
-    for line in attachment.notes():
-        shown.say(line)
-    if state == "ended":
-        raise InternalError("the drive's thread has ended by a bug of Bitline, of which it has told above")
-    if state == "unmounted":
-        shown.say("it was unmounted")
-    return state == "attached"
+@dataclass(frozen=True)
+class _Attached:
+    """A drive that is attached, as a `ServedDrive`."""
+
+    attachment: _bitline.Attachment
+    folder: Path
+    data: Path
+    """Its file, or the folder where that is mounted."""
+    shown: Shown
+
+    def snapshot(self) -> str:
+        return self.attachment.snapshot()
+
+    def greeting(self) -> Iterator[str]:
+        yield from self.attachment.notes()
+        yield f"{self.data}: {size(self.attachment.bytes())}; Ctrl-C or umount {self.folder} ends it"
+        yield from (f"nvme+tcp://{at}" for at in self.attachment.addresses())
+
+    def wait(self, seconds: float) -> bool:
+        """Wait, and say what there is to say; whether it is still attached."""
+        state = self.attachment.wait(seconds)
+        for line in self.attachment.notes():
+            self.shown.say(line)
+        if state == "ended":
+            raise InternalError("the drive's thread has ended by a bug of Bitline, as told above")
+        if state == "unmounted":
+            self.shown.say("it was unmounted")
+        return state == "attached"
 
 
 def _stop(attachment: _bitline.Attachment, shown: Shown, signals: Signals) -> None:

@@ -1,7 +1,7 @@
 """`bitline serve`: a drive that hosts connect to over NVMe/TCP, until Ctrl-C."""
 
 from collections.abc import Iterator
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -84,22 +84,31 @@ def serve(
         server = _bitline.Server(
             places, wanted, image, socket=socket, pace=pace, hosts=hosts, nqn=nqn, trace=trace
         )
-
-        def greeting() -> Iterator[str]:
-            yield from (f"nvme+tcp://{at}" for at in server.addresses())
-            if socket is not None:
-                yield f"listening at {socket}"
-
         try:
-            show_until_ended(server, shown, signals, place, greeting, partial(_is_served, server))
+            show_until_ended(_Listening(server, socket), shown, signals, place)
         finally:
             server.stop()
     if trace is not None:
         shown.say(f"wrote {trace}")
 
 
-def _is_served(server: _bitline.Server, seconds: float) -> bool:
-    """Wait; it is served as long as nobody stops it."""
-    if not server.wait(seconds):
-        raise InternalError("a thread of the server has ended by a bug of Bitline, as told above")
-    return True
+@dataclass(frozen=True)
+class _Listening:
+    """A drive that hosts connect to, as a `ServedDrive`."""
+
+    server: _bitline.Server
+    socket: Path | None
+
+    def snapshot(self) -> str:
+        return self.server.snapshot()
+
+    def greeting(self) -> Iterator[str]:
+        yield from (f"nvme+tcp://{at}" for at in self.server.addresses())
+        if self.socket is not None:
+            yield f"listening at {self.socket}"
+
+    def wait(self, seconds: float) -> bool:
+        """Wait; it is served as long as nobody stops it."""
+        if not self.server.wait(seconds):
+            raise InternalError("a thread of the server has ended by a bug of Bitline, as told above")
+        return True

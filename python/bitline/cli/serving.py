@@ -1,7 +1,7 @@
 """What commands that serve a drive share: their options, and what they do until somebody ends them."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Protocol
 
@@ -57,11 +57,17 @@ JsonLines = Annotated[
 ]
 
 
-class Served(Protocol):
-    """A drive that is served: an `Attachment` or a `Server`."""
+class ServedDrive(Protocol):
+    """A drive that is served, as a file or to hosts."""
 
     def snapshot(self) -> str:
         """What it has done since it is served, as JSON."""
+
+    def greeting(self) -> Iterable[str]:
+        """What is said once it is served: where it is."""
+
+    def wait(self, seconds: float) -> bool:
+        """Wait so many seconds or less; whether it is still served."""
 
 
 def may_listen(text: str, *, anywhere: bool | None) -> None:
@@ -98,12 +104,7 @@ def check_files(image: Path | None, trace: Path | None) -> None:
 
 
 def show_until_ended(
-    served: Served,
-    shown: Shown,
-    signals: Signals,
-    metrics: tuple[str, int] | None,
-    greeting: Callable[[], Iterable[str]],
-    wait: Callable[[float], bool],
+    served: ServedDrive, shown: Shown, signals: Signals, metrics: tuple[str, int] | None
 ) -> None:
     """Show what a drive does until there is a signal, or it is not served any more.
 
@@ -112,8 +113,6 @@ def show_until_ended(
         shown: Where it is shown.
         signals: Those that end it.
         metrics: Where figures are served meanwhile, if anywhere.
-        greeting: What is said once all of that is there.
-        wait: Waits so many seconds or less; whether the drive is still served.
     """
 
     def snapshot() -> Snapshot:
@@ -121,12 +120,12 @@ def show_until_ended(
         return found
 
     with endpoint(metrics, lambda: prometheus(snapshot())) as url, shown.going() as show:
-        for line in greeting():
+        for line in served.greeting():
             shown.say(line)
         if url is not None:
             shown.say(f"figures at {url}")
         waited = 0.0
-        while not signals.count and wait(_PATIENCE_S):
+        while not signals.count and served.wait(_PATIENCE_S):
             waited += _PATIENCE_S
             if waited >= _INTERVAL_S:
                 show(snapshot())

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 from bitline import _bitline
 from bitline.arguments import NUMBER_MAX, PathLike, whole_number
 from bitline.collectors import Collector
+from bitline.errors import UsageError
 from bitline.opening import connect
 from bitline.placed import MountedFile
 from bitline.tasks import Mode, Program, TaskResult

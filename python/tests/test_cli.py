@@ -6,12 +6,15 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_line import Run, fails
 from conftest import SMALL_OPTIONS
+from typer.main import get_command
 from typer.testing import CliRunner
 
 import bitline
@@ -27,35 +30,22 @@ def test_the_command_and_the_module_are_the_same() -> None:
         assert done.stdout == f"bitline {bitline.__version__}\n"
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        [],
-        ["demo"],
-        ["run"],
-        ["replay"],
-        ["sweep"],
-        ["presets"],
-        ["show"],
-        ["bench"],
-        ["image"],
-        ["image", "create"],
-        ["image", "info"],
-        ["image", "check"],
-        ["health"],
-        ["explain"],
-        ["advise"],
-        ["age"],
-        ["lifetime"],
-        ["repro"],
-        ["repro", "flash-cosmos"],
-        ["validate", "mqsim"],
-    ],
-)
+def _commands() -> Iterator[list[str]]:
+    """Every command, groups among them."""
+    yield []
+    group: Any = get_command(app)
+    for name in COMMANDS:
+        command = group.get_command(None, name)
+        yield [name]
+        yield from ([name, inner] for inner in getattr(command, "commands", ()))
+
+
+@pytest.mark.parametrize("command", list(_commands()), ids=" ".join)
 def test_help_says_what_a_command_does(command: list[str]) -> None:
     done = CliRunner().invoke(app, [*command, "--help"])
     assert done.exit_code == 0
     assert len(done.output.splitlines()) > 5
+    assert "╭" not in done.output, "it is in the same form as all others"
     assert CliRunner().invoke(app, [*command, "-h"]).output == done.output
 
 

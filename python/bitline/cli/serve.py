@@ -1,5 +1,6 @@
 """`bitline serve`: a drive that hosts connect to over NVMe/TCP, until Ctrl-C."""
 
+import resource
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,9 @@ from bitline.cli.serving import (
 from bitline.cli.signals import counted
 from bitline.errors import InternalError, UsageError
 from bitline.opening import to_attach
+
+#: 2,048 connections, and what else is open.
+_FILES = 2048 + 64
 
 
 def serve(
@@ -69,7 +73,8 @@ def serve(
     """Serve a drive over NVMe/TCP, to Linux and to `bitline.connect`, until Ctrl-C or SIGTERM.
 
     There is no encryption (TLS), and a host's name is no proof of who it is: whoever reaches the address can
-    read and write the drive.
+    read and write the drive. A new drive has logical pages of 4 KiB, as file systems have blocks, unless
+    ftl.mapping_unit_bytes is given.
     """
     places = listen or ([] if socket else ["127.0.0.1:4420"])
     for text in places:
@@ -80,6 +85,7 @@ def serve(
     check_files(image, trace)
     wanted = to_attach(preset, config, settings(set_), image)
     shown = Shown(f"{image or 'a drive in memory'}, pace {pace}", as_json=as_json)
+    _allow_connections()
     with counted() as signals:
         server = _bitline.Server(
             places, wanted, image, socket=socket, pace=pace, hosts=hosts, nqn=nqn, trace=trace
@@ -90,6 +96,14 @@ def serve(
             server.stop()
     if trace is not None:
         shown.say(f"wrote {trace}")
+
+
+def _allow_connections() -> None:
+    """Let this process have a file open for each connection, as far as it may: often 1,024 are allowed."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY:
+        most = _FILES if hard == resource.RLIM_INFINITY else min(hard, _FILES)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
 
 
 @dataclass(frozen=True)

@@ -83,10 +83,13 @@ def metrics_place(metrics: str | None, *, anywhere: bool) -> tuple[str, int] | N
     """Where figures are to be served, if anywhere.
 
     Raises:
-        UsageError: It is no address, or none of this machine alone although it has to be.
+        UsageError: It is no address, none of this machine alone although it has to be, or taken.
     """
     if metrics is not None:
-        return address("--metrics", metrics, "read this", anywhere=anywhere)
+        place = address("--metrics", metrics, "read this", anywhere=anywhere)
+        # Told before anything is made.
+        with endpoint(place, str):
+            return place
     if anywhere:
         raise UsageError("--metrics-anywhere says where --metrics may be; give that, too")
     return None

@@ -296,6 +296,24 @@ def test_files_with_parts_of_logical_pages_are_refused(tmp_path: Path) -> None:
 
 
 @mounting
+def test_a_format_to_other_blocks_is_told_to_who_has_the_file_open(tmp_path: Path) -> None:
+    """Blocks are elsewhere then, and shorter: what is not read or written must not be told to be."""
+    with attached(tmp_path / "m", tmp_path / "drive.img") as server:
+        control = json.loads((server.at / "about").read_text())["control"]
+        file = os.open(server.at / "drive", os.O_RDWR)
+        with bitline.connect(f"nvme+unix://{control}") as drive:
+            os.pwrite(file, b"S" * (1 << 20), 0)
+            drive.admin.format(512)
+            for access in (lambda: os.pread(file, 1 << 16, 1 << 20), lambda: os.pwrite(file, b"N" * 4096, 0)):
+                with pytest.raises(OSError, match="Input/output"):
+                    access()
+            drive.admin.format(4096)
+            assert os.pread(file, 1 << 16, 0) == bytes(1 << 16)
+            assert os.pwrite(file, b"N" * 4096, 8192) == 4096
+        os.close(file)
+
+
+@mounting
 def test_json_lines_metrics_and_a_trace(tmp_path: Path) -> None:
     image, at, trace = tmp_path / "drive.img", tmp_path / "at", tmp_path / "trace.json"
     options = ("--json", "--metrics", "127.0.0.1:0", "--trace", str(trace), "--pace", "1000x")

@@ -3,6 +3,7 @@
 mod clock;
 mod drift;
 mod figures;
+mod format;
 mod pace;
 mod run;
 mod served;

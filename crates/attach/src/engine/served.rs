@@ -8,13 +8,15 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use bitline::inside::sim::resource::RangeLock;
-use bitline::inside::{Durable, InsideConfig, InsideDrive};
-use bitline::{Drive, Host, Sim, Time};
+use bitline::inside::{Durable, InsideConfig, InsideDrive, InsideHost};
+use bitline::{Drive, Host, HostError, Sim, Time};
+use host::block::BlockDevice;
 
 use super::EngineError;
 use super::clock::Clock;
 use super::drift::Lateness;
 use super::figures::{Counted, Kind, Snapshot};
+use super::format::Format;
 use super::pace::Pace;
 
 /// The host's end of a drive that is served, on the drive's thread. Cheap to clone.
@@ -31,6 +33,7 @@ struct Inner {
     programmed: u64,
     page_bytes: u64,
     in_flight: Cell<u64>,
+    format: Format,
     counted: RefCell<[Counted; Kind::ALL.len()]>,
     lateness: RefCell<Lateness>,
     /// What those who serve hosts keep here, by the numbers of [`Kept`].
@@ -72,6 +75,7 @@ impl Served {
             programmed: drive.statistics()?.flash.page_programs,
             page_bytes: drive.config().device().nand.geometry.page_bytes.into(),
             in_flight: Cell::default(),
+            format: Format::default(),
             counted: RefCell::default(),
             lateness: RefCell::default(),
             kept: RefCell::default(),
@@ -100,6 +104,33 @@ impl Served {
     /// block have to agree on that anyway.
     pub fn writing(&self) -> &RangeLock {
         &self.0.writing
+    }
+
+    /// Refuses what goes by the block size of the namespace where that may be another one since.
+    ///
+    /// # Errors
+    /// That it is.
+    pub fn check_format(&self) -> Result<(), bitline::Error> {
+        match self.0.format.is_kept() {
+            true => Ok(()),
+            false => Err(HostError::Usage(
+                "the namespace is being formatted, or has blocks of another size now: attach the drive anew".into(),
+            )
+            .into()),
+        }
+    }
+
+    /// Has the namespace formatted by `format`, for another host; then looks how long its blocks are now.
+    pub async fn formatted<T>(&self, format: impl Future<Output = T>) -> T {
+        self.0.format.begin();
+        let done = format.await;
+        let block = self.host().block();
+        let now = BlockDevice::open(block.transport().clone(), block.namespace()).await;
+        let is_same = now.is_ok_and(|now| {
+            (now.block_bytes(), now.blocks()) == (block.block_bytes(), block.blocks())
+        });
+        self.0.format.end(!is_same);
+        done
     }
 
     /// Has work begin on the drive; it goes on as simulated time passes.

@@ -23,11 +23,14 @@ pub(super) async fn read(
     blocks: Range<u64>,
     mut room: Data,
 ) -> Result<Data, Error> {
+    served.check_format()?;
     let block = served.host().block();
     let count = (blocks.end - blocks.start) as u32;
     let buffer = block.lend(room.take());
     block.read_all_into(blocks.start, count, &buffer).await?;
     let mut read = buffer.take_back();
+    // It may have waited for a Format.
+    served.check_format()?;
     if !block.keeps_data() {
         // It transferred nothing.
         read.fill(0);
@@ -45,6 +48,7 @@ pub(super) async fn write(served: &Served, offset: u64, mut data: Data) -> Resul
         .writing()
         .lock(blocks.clone(), Access::Exclusive)
         .await;
+    served.check_format()?;
     if inside(&bytes, block.block_bytes().into()) != blocks {
         return write_parts(served, blocks, place.start, data.bytes()).await;
     }
@@ -55,7 +59,7 @@ pub(super) async fn write(served: &Served, offset: u64, mut data: Data) -> Resul
         .write_from(blocks.start, count, &buffer)
         .await?;
     data.put_back(buffer.take_back());
-    Ok(())
+    served.check_format()
 }
 
 /// Writes blocks of which all is as it was but `data`, from byte `at` on.
@@ -65,12 +69,18 @@ async fn write_parts(
     at: usize,
     data: &[u8],
 ) -> Result<(), Error> {
+    served.check_format()?;
     let block = served.host().block();
     let count = (blocks.end - blocks.start) as u32;
     let buffer = block.buffer(count)?;
     block.read_all_into(blocks.start, count, &buffer).await?;
+    served.check_format()?;
     buffer.put(at as u64, data)?;
-    served.host().write_from(blocks.start, count, &buffer).await
+    served
+        .host()
+        .write_from(blocks.start, count, &buffer)
+        .await?;
+    served.check_format()
 }
 
 /// Gives bytes back: whole logical pages of the drive are deallocated. All of them read as zeroes from then on.
@@ -90,6 +100,7 @@ pub(super) async fn discard(served: &Served, bytes: Range<u64>) -> Result<(), Er
             .writing()
             .lock(blocks.clone(), Access::Exclusive)
             .await;
+        served.check_format()?;
         host.deallocate(blocks.start, blocks.end - blocks.start)
             .await?;
     }
@@ -111,6 +122,7 @@ pub(super) async fn zero(served: &Served, bytes: Range<u64>) -> Result<(), Error
             .writing()
             .lock(blocks.clone(), Access::Exclusive)
             .await;
+        served.check_format()?;
         host.write_zeroes(blocks.start, blocks.end - blocks.start)
             .await?;
     }

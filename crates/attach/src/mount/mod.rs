@@ -144,7 +144,9 @@ impl Mounts {
             folder: absolute(folder)?,
             ..SetUp::default()
         };
-        if !set_up.folder.is_dir() {
+        // A server that has just been killed may be about to let go of what is mounted there: that is told as it is.
+        let there = std::fs::metadata(&set_up.folder).map_err(system(folder, "mount here"))?;
+        if !there.is_dir() {
             let source = io::Error::from(io::ErrorKind::NotADirectory);
             return Err(system(folder, "mount here")(source));
         }

@@ -130,6 +130,9 @@ impl OnDrive {
         };
         place(set, &mut entry, lent.as_deref(), &layout_of(&transfers));
         let completion = match set {
+            CommandSet::Admin if entry.opcode == opcode::FORMAT_NVM => {
+                self.served.formatted(queue.admin(&entry)).await
+            }
             CommandSet::Admin => queue.admin(&entry).await,
             _ => queue.io(&entry).await,
         };

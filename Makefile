@@ -94,7 +94,7 @@ system-tests:
 $(PROFILE): scripts/profile.sh scripts/extension.sh scripts/train.py | .venv/.stamp-packages
 	scripts/profile.sh $@
 
-# The checks and tests take what there is, or build without a profile and without optimization at link time, in a third of the time.
+# The checks and tests take what there is, or build without a profile, in half the time.
 .venv/.stamp-extension: $(SOURCES) .venv/.stamp-packages $(wildcard $(PROFILE)) | system
 	scripts/extension.sh $$(test -s $(PROFILE) && echo -Cprofile-use=$(CURDIR)/$(PROFILE) -Cllvm-args=-no-pgo-warn-mismatch)
 	@touch $@

@@ -150,7 +150,7 @@ fn initialize(stream: &mut Stream, digests: Digests) -> Result<Agreed, String> {
     let (common, rest) = bytes.split_at_mut(CommonHeader::BYTES);
     let silent = |error: std::io::Error| match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::TimedOut => {
-            "who listens there says nothing to what begins a connection: is it a drive?".to_owned()
+            "no answer to what begins a connection: who listens there may be no drive".to_owned()
         }
         _ => format!("no answer to what begins a connection: {error}"),
     };

@@ -22,14 +22,6 @@ pub(crate) struct Mounted {
     pub(crate) options: Vec<String>,
 }
 
-impl Mounted {
-    /// Whether it may be what a server of a drive has mounted: a file system on a loop device, or the drive's file.
-    pub(crate) fn is_of_a_drive(&self) -> bool {
-        let is_on_loop = self.source.to_string_lossy().starts_with("/dev/loop");
-        is_on_loop || self.kind == "fuse.bitline"
-    }
-}
-
 /// Everything that is mounted, in the order in which it was.
 pub(crate) fn mounted() -> io::Result<Vec<Mounted>> {
     let table = fs::read("/proc/self/mountinfo")?;

@@ -12,7 +12,8 @@ use pyo3::prelude::*;
 
 use crate::config::Config;
 use crate::error::{attaching, engine, internal, json, said};
-use crate::listening::{places, wait_while};
+use crate::listening::places;
+use crate::waiting::wait_while;
 
 /// A drive that is served as a file, and mounted, until it is stopped.
 #[pyclass(frozen, module = "bitline._bitline")]

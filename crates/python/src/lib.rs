@@ -28,6 +28,7 @@ mod tasks;
 mod tpch;
 mod tracing;
 mod volume;
+mod waiting;
 mod workload;
 
 use pyo3::prelude::*;

@@ -12,7 +12,8 @@ use pyo3::prelude::*;
 use crate::attach::opening;
 use crate::config::Config;
 use crate::error::{json, said, serving};
-use crate::listening::{places, wait_while};
+use crate::listening::places;
+use crate::waiting::wait_while;
 
 /// A drive that is served over NVMe/TCP until it is stopped.
 #[pyclass(frozen, module = "bitline._bitline")]

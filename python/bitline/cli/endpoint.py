@@ -1,6 +1,7 @@
 """An HTTP endpoint with the figures of a served drive, which Prometheus reads."""
 
 import ipaddress
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -39,6 +40,29 @@ def address(option: str, text: str, risk: str, *, anywhere: bool | None) -> tupl
     return host, int(port)
 
 
+def check_free(where: tuple[str, int]) -> None:
+    """Refuse an address that cannot be had.
+
+    Raises:
+        UsageError: It cannot.
+    """
+    try:
+        with socket.socket(_family(where[0])) as probe:
+            # As the server does.
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(where)
+    except OSError as error:
+        raise _refused(where, error) from error
+
+
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET
+
+
+def _refused(where: tuple[str, int], error: OSError) -> UsageError:
+    return UsageError(f"--metrics {where[0]}:{where[1]}: {error.strerror or error}")
+
+
 @contextmanager
 def endpoint(where: tuple[str, int] | None, text: Callable[[], str]) -> Iterator[str | None]:
     """Serve `text()` at /metrics while the block runs; yields the address, None if nothing is asked for.
@@ -73,14 +97,11 @@ def endpoint(where: tuple[str, int] | None, text: Callable[[], str]) -> Iterator
         daemon_threads = True
 
     host, port = where
-    if ":" in host:
-        import socket
-
-        Server.address_family = socket.AF_INET6
+    Server.address_family = _family(host)
     try:
         server = Server((host, port), Handler)
     except OSError as error:
-        raise UsageError(f"--metrics {host}:{port}: {error.strerror or error}") from error
+        raise _refused(where, error) from error
     with server:
         thread = threading.Thread(target=server.serve_forever, name="metrics", daemon=True)
         thread.start()

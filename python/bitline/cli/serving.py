@@ -7,7 +7,7 @@ from typing import Annotated, Protocol
 
 import typer
 
-from bitline.cli.endpoint import address, endpoint
+from bitline.cli.endpoint import address, check_free, endpoint
 from bitline.cli.live import Shown, Snapshot, prometheus
 from bitline.cli.options import destination, distinct
 from bitline.cli.signals import Signals
@@ -88,8 +88,8 @@ def metrics_place(metrics: str | None, *, anywhere: bool) -> tuple[str, int] | N
     if metrics is not None:
         place = address("--metrics", metrics, "read this", anywhere=anywhere)
         # Told before anything is made.
-        with endpoint(place, str):
-            return place
+        check_free(place)
+        return place
     if anywhere:
         raise UsageError("--metrics-anywhere says where --metrics may be; give that, too")
     return None

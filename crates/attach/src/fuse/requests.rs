@@ -48,10 +48,10 @@ pub(super) async fn write(served: &Served, offset: u64, mut data: Data) -> Resul
         .writing()
         .lock(blocks.clone(), Access::Exclusive)
         .await;
-    served.check_format()?;
     if inside(&bytes, block.block_bytes().into()) != blocks {
         return write_parts(served, blocks, place.start, data.bytes()).await;
     }
+    served.check_format()?;
     let buffer = block.lend(data.take());
     let count = (blocks.end - blocks.start) as u32;
     served

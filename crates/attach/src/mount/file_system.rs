@@ -47,6 +47,8 @@ impl fmt::Display for FileSystem {
 
 /// Bytes of a block of a file system, unless it is told otherwise.
 const FILE_SYSTEM_BLOCK_BYTES: u64 = 4096;
+/// blkid(8) found nothing that it knows.
+const NOTHING_FOUND: i32 = 2;
 
 /// The configuration with logical pages as long as file systems have blocks: a page with several would be read to be written, and no
 /// task has parts of one. A drive whose flash pages cannot be divided so stays as it is.
@@ -55,8 +57,6 @@ pub fn for_file_systems(config: Config) -> Config {
     let divided = config.with([("ftl.mapping_unit_bytes", bytes.as_str())]);
     divided.unwrap_or(config)
 }
-/// blkid(8) found nothing that it knows.
-const NOTHING_FOUND: i32 = 2;
 
 impl FileSystem {
     /// With what options it is mounted. What may come from anywhere is on it, and is not to give anybody the rights of root.

@@ -151,10 +151,11 @@ impl Mounts {
             return Err(system(folder, "mount here")(source));
         }
         let all = system::mounted().map_err(system(folder, "read what is mounted"))?;
-        if all
-            .iter()
-            .any(|one| one.at == set_up.folder && one.is_of_a_drive())
-        {
+        let is_taken = |one: &system::Mounted| {
+            let is_on_loop = one.source.to_string_lossy().starts_with("/dev/loop");
+            one.at == set_up.folder && (is_on_loop || is_drives_file(one))
+        };
+        if all.iter().any(is_taken) {
             return Err(MountError::Taken {
                 path: set_up.folder,
             });
@@ -314,14 +315,15 @@ fn remove_own_folder(set_up: &SetUp) -> Result<(), MountError> {
     }
 }
 
+/// Whether it is the file of a drive. Without fusermount3 the kernel is not told the subtype.
+fn is_drives_file(one: &system::Mounted) -> bool {
+    one.kind.starts_with("fuse") && one.source == Path::new(crate::fuse::NAME)
+}
+
 /// Undoes all of what a server had set up that is gone.
 fn undo(set_up: &SetUp, how: Unmount) -> Result<(), MountError> {
     undo_above(set_up, how)?;
-    // Without fusermount3 the kernel is not told the subtype.
-    let is_its = |one: &system::Mounted| {
-        let is_drive = one.kind.starts_with("fuse") && one.source == Path::new(crate::fuse::NAME);
-        one.at == set_up.folder && is_drive
-    };
+    let is_its = |one: &system::Mounted| one.at == set_up.folder && is_drives_file(one);
     let all = system::mounted().map_err(system(&set_up.folder, "tell what is mounted"))?;
     for one in all.iter().filter(|one| is_its(one)) {
         unmounted(&one.at, how)?;

@@ -1,6 +1,6 @@
 # Bitline's commands. `make` alone lists them.
 #
-# The Python environment is .venv at the root, with the extension module built in release mode into it.
+# The Python environment is .venv at the root, with the extension module in it: built in release mode, or just for tests.
 # Each step is redone only when one of its sources is newer than its stamp.
 
 SHELL := /bin/bash
@@ -94,9 +94,17 @@ system-tests:
 $(PROFILE): scripts/profile.sh scripts/extension.sh scripts/train.py | .venv/.stamp-packages
 	scripts/profile.sh $@
 
-# The checks and tests take what there is, or build without a profile, in half the time.
 .venv/.stamp-extension: $(SOURCES) .venv/.stamp-packages $(wildcard $(PROFILE)) | system
+	rm -f .venv/.stamp-test-extension
 	scripts/extension.sh $$(test -s $(PROFILE) && echo -Cprofile-use=$(CURDIR)/$(PROFILE) -Cllvm-args=-no-pgo-warn-mismatch)
+	@touch $@
+
+# The checks and tests take one in release mode if there is one, or build another in half the time.
+EXTENSION := $(or $(wildcard .venv/.stamp-extension),.venv/.stamp-test-extension)
+
+.venv/.stamp-test-extension: $(SOURCES) .venv/.stamp-packages | system
+	rm -f .venv/.stamp-extension
+	scripts/extension.sh --for-tests
 	@touch $@
 
 check-rust: docs
@@ -104,7 +112,7 @@ check-rust: docs
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 
-check-python: .venv/.stamp-extension
+check-python: $(EXTENSION)
 	$(call say,Python: format$(comma) lints and types)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -119,11 +127,12 @@ check-licences: system
 	  echo "SKIPPED: cargo-deny is not installed (cargo install cargo-deny); the tidy test still checks the licences"; \
 	fi
 
-# With the bugs that one test plants compiled in, so that the firmware is compiled once.
+# With the bugs that one test plants compiled in, so that the firmware is compiled once; and with the extension module, which has no
+# tests here, so that what it depends on is compiled for both.
 test-rust: system-tests
 	$(call say,Rust: tests)
-	cargo test --workspace --exclude bitline-python --locked --features bitline-tests/planted-bugs
+	cargo test --workspace --locked --features bitline-tests/planted-bugs
 
-test-python: .venv/.stamp-extension system-tests
+test-python: $(EXTENSION) system-tests
 	$(call say,Python: tests)
 	$(BIN)/pytest --numprocesses auto --dist worksteal

@@ -31,7 +31,7 @@ const CAPITALS: &str = r#"(module
 fn main() -> Result<(), Box<dyn Error>> {
     let at = std::env::temp_dir().join(format!("bitline-example-{}", std::process::id()));
     fs::create_dir_all(&at)?;
-    let open = || Drive::open(for_file_systems(Config::preset(DEFAULT_PRESET)?));
+    let open = || Drive::open(for_file_systems(Config::preset(DEFAULT_PRESET)?, &[]));
     let mut options = Options::new(Pace::None);
     options.mount = Some(FileSystem::Ext4);
     match Attachment::start(open, None, &at, &options) {

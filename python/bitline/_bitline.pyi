@@ -139,8 +139,11 @@ class Config:
     def replaced(self, settings: list[tuple[str, str]]) -> Config:
         """The same with other values of some keys."""
 
-    def for_file_systems(self) -> Config:
-        """The same with logical pages as long as file systems have blocks, if the drive can have such."""
+    FOR_FILE_SYSTEMS: list[str]
+    """The keys of what file systems want of a drive."""
+
+    def for_file_systems(self, said: list[str]) -> Config:
+        """The same with what file systems want of a drive, where it can have that, but for keys `said`."""
 
     @property
     def name(self) -> str:

@@ -142,8 +142,8 @@ def to_attach(
 ) -> _bitline.Config | None:
     """The configuration with which a drive is opened on another thread; None for that of an existing image.
 
-    A new drive has logical pages as long as file systems have blocks, where it can, unless `config` or
-    `settings` say how long they are.
+    A new drive has what file systems want, where it can have it, unless `config` or `settings` say something
+    else: logical pages as long as their blocks, and a cache of what is written.
 
     Raises:
         ConfigError: An unknown preset or key, or a value that cannot be.
@@ -161,19 +161,19 @@ def to_attach(
     native.close()
     if preset is None and config is None:
         return made_for.replaced(_as_toml(settings))
-    wanted = {"data.storage": "image", **settings}
-    if not _says(_UNIT, config, settings):
-        wanted[_UNIT] = tomllib.loads(made_for.to_toml())["ftl"]["mapping_unit_bytes"]
+    wanted, has = {"data.storage": "image", **settings}, tomllib.loads(made_for.to_toml())
+    for key in _bitline.Config.FOR_FILE_SYSTEMS:
+        table, name = key.split(".")
+        if not _says(key, config, settings):
+            wanted[key] = has[table][name]
     return configuration(preset, config, wanted)
-
-
-_UNIT = "ftl.mapping_unit_bytes"
 
 
 def _for_file_systems(
     made: _bitline.Config, config: PathLike | None, settings: Mapping[str, Setting]
 ) -> _bitline.Config:
-    return made if _says(_UNIT, config, settings) else made.for_file_systems()
+    keys = _bitline.Config.FOR_FILE_SYSTEMS
+    return made.for_file_systems([key for key in keys if _says(key, config, settings)])
 
 
 def _says(key: str, config: PathLike | None, settings: Mapping[str, Setting]) -> bool:

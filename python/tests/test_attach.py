@@ -259,15 +259,19 @@ def test_tasks_run_on_files_of_the_mount(tmp_path: Path) -> None:
     assert not left_behind(tmp_path)
 
 
-def test_new_drives_have_logical_pages_for_file_systems(tmp_path: Path) -> None:
+def test_new_drives_have_what_file_systems_want(tmp_path: Path) -> None:
+    def made(
+        preset: str | None, file: Path | None, settings: dict[str, Setting], image: Path | None = None
+    ) -> tuple[int, str]:
+        made = to_attach(preset, file, settings, image)
+        assert made is not None
+        found = tomllib.loads(made.to_toml())
+        return found["ftl"]["mapping_unit_bytes"], found["cache"]["mode"]
+
     def unit(
         preset: str | None, file: Path | None, settings: dict[str, Setting], image: Path | None = None
     ) -> int:
-        made = to_attach(preset, file, settings, image)
-        assert made is not None
-        found = tomllib.loads(made.to_toml())["ftl"]["mapping_unit_bytes"]
-        assert isinstance(found, int)
-        return found
+        return made(preset, file, settings, image)[0]
 
     key = "ftl.mapping_unit_bytes"
     file, image = tmp_path / "drive.toml", tmp_path / "drive.img"
@@ -277,9 +281,16 @@ def test_new_drives_have_logical_pages_for_file_systems(tmp_path: Path) -> None:
     assert unit(None, None, {key: 0}) == unit(None, None, {"ftl": {"mapping_unit_bytes": 0}}) == 0
     # No page of it can be divided so.
     assert unit(None, None, {"nand.geometry.page_bytes": 2048, "frontend.block_bytes": 512}) == 0
+    assert made(None, None, {}) == (4096, "write")
+    assert made(None, None, {"cache.mode": "off"}) == (4096, "off")
+    assert made(None, None, {key: 0, "cache": {"mode": "read"}}) == (0, "read")
     bitline.open(path=image).close()
     assert to_attach(None, None, {}, image) is None
-    assert unit("flash-cosmos", None, {}, image) == 0
+    assert made("flash-cosmos", None, {}, image) == (0, "off")
+    image.unlink()
+    bitline.open(path=image, set={key: 4096, "cache.mode": "write"}).close()
+    assert made("flash-cosmos", None, {}, image) == (4096, "write")
+    assert made("flash-cosmos", None, {"cache.mode": "off"}, image) == (4096, "off")
 
 
 @mounting

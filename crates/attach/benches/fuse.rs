@@ -84,7 +84,7 @@ fn config(storage: &str) -> Config {
     ] {
         config.set(key, value).unwrap();
     }
-    for_file_systems(config.build().unwrap())
+    for_file_systems(config.build().unwrap(), &[])
 }
 
 /// Megabytes a second of each measurement.

@@ -1,5 +1,6 @@
 //! Presets and configurations for Python.
 
+use ::attach::mount::{FOR_FILE_SYSTEMS, for_file_systems};
 use bitline::{ConfigBuilder, DEFAULT_PRESET};
 use pyo3::prelude::*;
 
@@ -39,9 +40,17 @@ impl Config {
         self.0.with(pairs).map(Config).map_err(to_python)
     }
 
-    /// The same with logical pages as long as file systems have blocks, if the drive can have such.
-    fn for_file_systems(&self) -> Config {
-        Config(::attach::mount::for_file_systems(self.0.clone()))
+    /// The same with what file systems want of a drive, where it can have that, but for keys `said`.
+    fn for_file_systems(&self, said: Vec<String>) -> Config {
+        let said: Vec<&str> = said.iter().map(String::as_str).collect();
+        Config(for_file_systems(self.0.clone(), &said))
+    }
+
+    /// The keys of what file systems want of a drive.
+    #[classattr]
+    #[pyo3(name = "FOR_FILE_SYSTEMS")]
+    fn keys_for_file_systems() -> Vec<&'static str> {
+        FOR_FILE_SYSTEMS.iter().map(|(key, _)| *key).collect()
     }
 
     /// The name of the preset it started from.

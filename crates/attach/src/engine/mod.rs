@@ -1,5 +1,6 @@
 //! One drive, one simulation thread: requests in and completions out, over a channel.
 
+mod answers;
 mod clock;
 mod drift;
 mod figures;
@@ -155,6 +156,8 @@ impl Handle {
     ) -> Result<T, EngineError> {
         let (tell, told) = bounded(1);
         self.submit(move |drive, served| {
+            // To look may take long.
+            served.tell_all();
             // Who asked may have gone meanwhile.
             let _ = tell.send(question(drive, served));
         })?;
@@ -193,6 +196,15 @@ impl Handle {
     }
 }
 
+/// Has no answer wait any more when it is dropped, be it because the thread panics: whoever waits for one would wait for ever.
+struct Telling(Served);
+
+impl Drop for Telling {
+    fn drop(&mut self) {
+        self.0.answers().wait_no_more();
+    }
+}
+
 fn serve(
     open: impl FnOnce() -> Result<Drive, bitline::Error>,
     pace: Pace,
@@ -203,7 +215,9 @@ fn serve(
     let served = Served::new(&drive, pace)?;
     // Who started it waits for this.
     let _ = opened.send(());
+    let telling = Telling(served.clone());
     run::until_closed(&mut drive, &served, orders)?;
+    drop(telling);
     served.forget_kept();
     drop(served);
     drive.close().map_err(|unclosed| unclosed.error)?;
@@ -212,6 +226,8 @@ fn serve(
 
 #[cfg(test)]
 mod tests {
+    use std::rc::Rc;
+
     use bitline::{Config, Span};
 
     use super::*;
@@ -300,6 +316,21 @@ mod tests {
             engine.close().expect("it has no image");
             assert!(began.elapsed().as_secs() < 5, "{pace:?}");
         }
+    }
+
+    /// Although what is kept keeps itself.
+    #[test]
+    fn an_answer_that_waits_is_told_when_the_thread_panics() {
+        let engine = Engine::start(small, Pace::None).expect("a drive");
+        let (tell, told) = bounded(1);
+        let panics = engine.handle().submit(move |_, served| {
+            served.keep(Rc::new(served.clone()));
+            served.tell(move || tell.send(()).expect("it is waited for"));
+            panic!("as a bug would");
+        });
+        panics.expect("it is served");
+        told.recv().expect("it is told");
+        assert!(matches!(engine.close(), Err(EngineError::Gone)));
     }
 
     #[test]

@@ -10,8 +10,10 @@ use super::EngineError;
 use super::Order;
 use super::served::Served;
 
-/// Events of the simulation between two looks at what comes from outside.
+/// Events of the simulation between two looks at what comes from outside; fewer while answers wait, as an event may be as much as
+/// a task computes in its turn.
 const EVENTS_PER_LOOK: u64 = 64;
+const EVENTS_WHILE_ANSWERS_WAIT: u64 = 16;
 /// What is due so soon is not slept for: the operating system would wake the thread later than that.
 const TOO_SHORT_TO_SLEEP: Duration = Duration::from_micros(10);
 
@@ -25,7 +27,12 @@ pub(super) fn until_closed(
     let mut waited = None;
     'turns: loop {
         let due = served.clock().due();
-        let has_more = drive.simulation()?.advance_until(due, EVENTS_PER_LOOK);
+        let events = match served.answers().any() {
+            true => EVENTS_WHILE_ANSWERS_WAIT,
+            false => EVENTS_PER_LOOK,
+        };
+        let has_more = drive.simulation()?.advance_until(due, events);
+        served.answers().tell_late();
         // What comes now comes at the present instant of both clocks, unless the simulated one is late.
         loop {
             let order = match waited.take() {
@@ -50,6 +57,7 @@ pub(super) fn until_closed(
         if has_more || next.is_some_and(|next| next <= due) {
             continue;
         }
+        served.answers().tell();
         let Some(next) = next else {
             // An idle drive sleeps until somebody wants something of it.
             match orders.recv() {

@@ -13,6 +13,7 @@ use bitline::{Drive, Host, HostError, Sim, Time};
 use host::block::BlockDevice;
 
 use super::EngineError;
+use super::answers::Answers;
 use super::clock::Clock;
 use super::drift::Lateness;
 use super::figures::{Counted, Kind, Snapshot};
@@ -36,6 +37,7 @@ struct Inner {
     format: Format,
     counted: RefCell<[Counted; Kind::ALL.len()]>,
     lateness: RefCell<Lateness>,
+    answers: Answers,
     /// What those who serve hosts keep here, by the numbers of [`Kept`].
     kept: RefCell<BTreeMap<u64, Rc<dyn Any>>>,
     kept_last: Cell<u64>,
@@ -78,6 +80,7 @@ impl Served {
             format: Format::default(),
             counted: RefCell::default(),
             lateness: RefCell::default(),
+            answers: Answers::default(),
             kept: RefCell::default(),
             kept_last: Cell::new(0),
             host,
@@ -179,6 +182,20 @@ impl Served {
         }
     }
 
+    /// Has a host told what became of a request, soon: together with others, if some come meanwhile.
+    pub(crate) fn tell(&self, answer: impl FnOnce() + 'static) {
+        self.0.answers.add(Box::new(answer));
+    }
+
+    /// Has hosts told what they are still to be told, before something that takes long.
+    pub(crate) fn tell_all(&self) {
+        self.0.answers.tell();
+    }
+
+    pub(super) fn answers(&self) -> &Answers {
+        &self.0.answers
+    }
+
     /// Keeps nothing any more.
     pub(super) fn forget_kept(&self) {
         // What is dropped may ask for what is kept.
@@ -217,7 +234,8 @@ impl Served {
 }
 
 impl Begun {
-    /// The request has ended and its completion is told now: so many bytes were moved, unless it failed.
+    /// The request has ended and its completion is told now, or together with others in a moment: so many bytes were moved, unless it
+    /// failed.
     pub fn end(self, bytes: u64, is_fine: bool) {
         let inner = &self.served.0;
         let now = inner.host.sim().now();

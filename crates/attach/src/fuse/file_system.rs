@@ -64,10 +64,15 @@ impl DriveFolder {
         let submitted = self.drive.submit(move |_, served| {
             let begun = served.begin(kind);
             let work = work(served.clone());
+            let telling = served.clone();
             served.spawn(async move {
                 let done = work.await;
                 begun.end(bytes.end - bytes.start, done.is_ok());
-                answer(done.map_err(|error| errno(&error, kind, &bytes, &notes)));
+                let done = done.map_err(|error| errno(&error, kind, &bytes, &notes));
+                telling.tell(move || answer(done));
+                if kind == Kind::Flush {
+                    telling.tell_all();
+                }
             });
         });
         // A drive that is gone has dropped the job, and with it the reply, which then says EIO.
@@ -78,10 +83,16 @@ impl DriveFolder {
         let share = self.data.share();
         let work = |served: Served| async move {
             let _share = share;
-            served.durable().flush().await
+            flush(&served).await
         };
         self.submit(Kind::Flush, 0..0, work, |done| answer(reply, done));
     }
+}
+
+/// Makes durable what was acknowledged. Writes that are told of by then do not wait for the disk beneath.
+async fn flush(served: &Served) -> Result<(), Error> {
+    served.tell_all();
+    served.durable().flush().await
 }
 
 fn answer(reply: ReplyEmpty, done: Result<(), Errno>) {
@@ -225,7 +236,7 @@ impl Filesystem for DriveFolder {
         let work = move |served: Served| async move {
             requests::write(&served, offset, data).await?;
             match is_durable {
-                true => served.durable().flush().await,
+                true => flush(&served).await,
                 false => Ok(()),
             }
         };

@@ -50,12 +50,21 @@ const FILE_SYSTEM_BLOCK_BYTES: u64 = 4096;
 /// blkid(8) found nothing that it knows.
 const NOTHING_FOUND: i32 = 2;
 
-/// The configuration with logical pages as long as file systems have blocks: a page with several would be read to be written, and no
-/// task has parts of one. A drive whose flash pages cannot be divided so stays as it is.
-pub fn for_file_systems(config: Config) -> Config {
-    let bytes = FILE_SYSTEM_BLOCK_BYTES.to_string();
-    let divided = config.with([("ftl.mapping_unit_bytes", bytes.as_str())]);
-    divided.unwrap_or(config)
+/// What a new drive that carries a file system has, unless it is told otherwise. Logical pages as long as file systems have blocks:
+/// one with several would be read to be written, and no task has parts of one. A cache of what is written, as file systems flush
+/// what is to last: without one, each block would be programmed alone into a page of flash that has room for several.
+pub const FOR_FILE_SYSTEMS: [(&str, &str); 2] =
+    [("ftl.mapping_unit_bytes", "4096"), ("cache.mode", "write")];
+
+/// The configuration with [`FOR_FILE_SYSTEMS`], but for keys that somebody has `said`. What the drive cannot have stays as it is:
+/// flash pages that cannot be divided so, or not be cached.
+pub fn for_file_systems(config: Config, said: &[&str]) -> Config {
+    let unsaid = FOR_FILE_SYSTEMS
+        .iter()
+        .filter(|(key, _)| !said.contains(key));
+    unsaid.fold(config, |config, setting| {
+        config.with([*setting]).unwrap_or(config)
+    })
 }
 
 impl FileSystem {
@@ -115,10 +124,21 @@ mod tests {
             let config = Config::preset(bitline::DEFAULT_PRESET).expect("the default");
             let pages = [("nand.geometry.page_bytes", page_bytes)];
             let config = config.with(pages).expect("pages can be so long");
-            let unit = for_file_systems(config).value("ftl.mapping_unit_bytes");
+            let unit = for_file_systems(config, &[]).value("ftl.mapping_unit_bytes");
             unit.expect("a key").to_string()
         };
         assert_eq!(unit_of("16384"), "4096");
         assert_eq!(unit_of("131072"), "0", "a thirty-second");
+    }
+
+    #[test]
+    fn what_was_said_counts() {
+        let cache_of = |said: &[&str]| {
+            let config = Config::preset(bitline::DEFAULT_PRESET).expect("the default");
+            let mode = for_file_systems(config, said).value("cache.mode");
+            mode.expect("a key").to_string()
+        };
+        assert_eq!(cache_of(&["ftl.mapping_unit_bytes"]), "\"write\"");
+        assert_eq!(cache_of(&["cache.mode"]), "\"off\"");
     }
 }

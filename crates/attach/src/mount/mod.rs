@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
-pub use file_system::{FileSystem, FileSystemError, for_file_systems};
+pub use file_system::{FOR_FILE_SYSTEMS, FileSystem, FileSystemError, for_file_systems};
 
 pub use crate::commands::CommandError;
 use crate::commands::run;

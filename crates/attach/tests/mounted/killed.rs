@@ -32,7 +32,7 @@ fn attach(folder: &Path, kind: FileSystem) -> Attachment {
     let path = image.clone();
     let open = move || {
         let config = Config::preset(DEFAULT_PRESET)?.with([("data.storage", "image")])?;
-        Drive::open_image(for_file_systems(config), &path)
+        Drive::open_image(for_file_systems(config, &[]), &path)
     };
     let mut options = Options::new(Pace::None);
     options.mount = Some(kind);

@@ -41,7 +41,7 @@ impl Rig {
         let name = format!("bitline-live-{}-{number}", std::process::id());
         let folder = std::env::temp_dir().join(name);
         fs::create_dir_all(&folder).expect("a folder");
-        let open = || Drive::open(for_file_systems(Config::preset(DEFAULT_PRESET)?));
+        let open = || Drive::open(for_file_systems(Config::preset(DEFAULT_PRESET)?, &[]));
         let mut options = Options::new(pace);
         options.mount = Some(kind);
         match Attachment::start(open, None, &folder, &options) {

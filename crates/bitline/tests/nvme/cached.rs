@@ -2,6 +2,7 @@
 
 use bitline::inside::InsideHost;
 use bitline::{Ageing, Drive, Status};
+use sim::Random;
 
 use crate::{blocks, drive, forced_read, status};
 
@@ -112,5 +113,56 @@ fn what_is_read_with_force_unit_access_beside_writes_stays() {
             left[0]
         );
         assert!(left[page..] == read[page..], "the others are as written");
+    }
+}
+
+/// Pages that come together lie together in the cache, and go to flash from there. What is written meanwhile, to some of them or
+/// to a part of one, changes neither what is on its way nor what its neighbours hold.
+#[test]
+fn pages_that_lie_together_are_pages_of_their_own() {
+    const BLOCKS: u64 = 48 * PAGE;
+    let ways = ["4096", "2048", "1024"].map(|unit| [(unit, "lazy"), (unit, "eager")]);
+    for (unit, write_back) in ways.into_iter().flatten() {
+        let mut drive = drive(&[
+            ("cache.mode", "write"),
+            ("cache.write_back", write_back),
+            ("cache.capacity_bytes", "65536"),
+            ("ftl.mapping_unit_bytes", unit),
+        ]);
+        let expected = drive.run(async move |host| {
+            let mut random = Random::named(7, unit);
+            let mut expected = vec![0u8; BLOCKS as usize * 512];
+            host.write(0, &expected).await.expect("room");
+            for round in 0..1500 {
+                // One to three whole pages, or some blocks anywhere.
+                let whole = random.chance(0.6);
+                let (grain, most) = if whole { (PAGE, 3) } else { (1, 5) };
+                let count = grain * (1 + random.below(most));
+                let at = random.below((BLOCKS - count) / grain + 1) * grain;
+                let bytes = at as usize * 512..(at + count) as usize * 512;
+                match random.below(4) {
+                    0 => {
+                        let read = host.read(at, count).await.expect("written");
+                        assert!(read == expected[bytes], "{unit} {write_back} {round}");
+                    }
+                    1 if round % 8 == 0 => {
+                        let flushing = host.block().clone();
+                        let flush = async move { flushing.flush().await.expect("room") };
+                        host.sim().spawn_detached(flush);
+                    }
+                    _ => {
+                        random.fill(&mut expected[bytes.clone()]);
+                        host.write(at, &expected[bytes]).await.expect("room");
+                    }
+                }
+            }
+            host.block().flush().await.expect("room");
+            expected
+        });
+        let expected = expected.expect("power");
+        drive.power_cut().expect("no image");
+        drive.power_up().expect("it recovers");
+        let left = drive.read(0, BLOCKS).expect("written");
+        assert!(left == expected, "{unit} {write_back}");
     }
 }

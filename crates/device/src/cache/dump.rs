@@ -57,11 +57,11 @@ impl Part for Cache {
         for together in unsaved.chunks(self.unit.per_page() as usize) {
             let mut lpns = ArrayVec::<Lpn, { UNITS_PER_PAGE_MAX as usize }>::new();
             for id in together {
-                let (slot, place) = (table.slot(*id), lpns.len() as u32);
+                let (slot, number) = (table.slot(*id), lpns.len() as u32);
                 let missing = Sectors::of(0, self.unit.bytes()) & !slot.present;
-                if missing.is_empty() || dump.load(slot.lpn, page, place) {
-                    let base = place * self.unit.bytes();
-                    self.copy((slot.buffer, 0), (page, base), slot.present);
+                if missing.is_empty() || dump.load(slot.lpn, page, number) {
+                    let base = number * self.unit.bytes();
+                    self.copy(slot.place, (page, base), slot.present);
                     lpns.push(slot.lpn);
                 }
             }

@@ -12,7 +12,7 @@ use sim::Time;
 
 use super::Cache;
 use super::sectors::Sectors;
-use super::table::SlotId;
+use super::table::{Place, SlotId};
 use super::write_back::{Departure, slice_for};
 use crate::ftl::{FtlError, PageSlice, SoleWriter, UNITS_PER_PAGE_MAX};
 use crate::memory::Purpose;
@@ -149,11 +149,16 @@ impl Cache {
             ArrayVec::new();
         let room = self.buffers.room(Purpose::WriteBack).await;
         {
-            let page = self.buffers.take();
+            let lent = self.lend_place(&self.table.borrow(), &group);
+            // Where they lie as they are to be programmed, nothing is copied.
+            let copy = lent.is_none().then(|| self.buffers.take());
             let mut units = ArrayVec::<PageSlice, { UNITS_PER_PAGE_MAX as usize }>::new();
-            for (place, id) in (0..).zip(&group) {
-                let base = place * self.unit.bytes();
-                let whole = self.complete_slot(*id, (page.id(), base)).await;
+            for (number, id) in (0..).zip(&group) {
+                let base = number * self.unit.bytes();
+                let whole = match &copy {
+                    Some(page) => self.complete_slot(*id, (page.id(), base)).await,
+                    None => Ok(self.whole_slot(*id)),
+                };
                 outcomes.push(whole.map(|unit| units.push(unit)));
             }
             let flight = Flight {
@@ -167,6 +172,9 @@ impl Cache {
                     .iter_mut()
                     .for_each(|outcome| *outcome = Err(error));
             }
+            if let Some(buffer) = lent {
+                self.leave_place((buffer, 0));
+            }
         }
         drop(room);
         for (id, outcome) in group.into_iter().zip(outcomes) {
@@ -174,17 +182,20 @@ impl Cache {
         }
     }
 
+    /// What is to be written of a slot that holds all of its page, and is programmed from where it lies.
+    pub(super) fn whole_slot(&self, id: SlotId) -> PageSlice {
+        let table = self.table.borrow();
+        let slot = table.slot(id);
+        slice_for(slot.origin(), slot.lpn, 0, self.unit.bytes(), slot.place)
+    }
+
     /// Copies a slot into a buffer in which its page begins at a byte, and reads what flash has of the rest of the page;
     /// gives what is to be written.
-    async fn complete_slot(
-        &self,
-        id: SlotId,
-        into: (crate::memory::BufferId, u32),
-    ) -> Result<PageSlice, FtlError> {
+    async fn complete_slot(&self, id: SlotId, into: Place) -> Result<PageSlice, FtlError> {
         let (lpn, known, origin) = {
             let table = self.table.borrow();
             let slot = table.slot(id);
-            self.copy((slot.buffer, 0), into, slot.present);
+            self.copy(slot.place, into, slot.present);
             (slot.lpn, slot.present, slot.origin())
         };
         let (hull, all) = (known.hull(), self.unit.bytes());

@@ -14,6 +14,7 @@
 mod config;
 mod dump;
 mod gather;
+mod places;
 mod pressure;
 mod read;
 mod sectors;
@@ -34,6 +35,7 @@ use crate::ftl::{Ftl, FtlError, MappingUnit};
 use crate::memory::{Buffers, Partition};
 pub use config::{CacheConfig, CacheConfigError, CacheMode, WriteBack};
 use gather::Group;
+use places::SharedBuffers;
 use pressure::Pressure;
 pub use read::{Found, Lookup, ReadStamp, Rest};
 use table::Table;
@@ -75,6 +77,8 @@ pub struct Cache {
     unit: MappingUnit,
     ftl: Rc<Ftl>,
     buffers: Rc<Buffers>,
+    /// Buffers that slots have in common.
+    shared: SharedBuffers,
     dram: Rc<Dram>,
     /// Where in it the slots lie.
     partition: Partition,
@@ -136,6 +140,7 @@ impl Cache {
             config: config.clone(),
             ftl: ftl.clone(),
             buffers: backend.buffers.clone(),
+            shared: SharedBuffers::default(),
             dram: backend.dram.clone(),
             partition: backend.dram_map.cache,
         })

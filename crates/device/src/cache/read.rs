@@ -101,7 +101,7 @@ impl Cache {
         };
         table.touch(id);
         let into = (slice.buffer, slice.base);
-        self.copy((table.slot(id).buffer, 0), into, there);
+        self.copy(table.slot(id).place, into, there);
         let lookup = self.lookup_of(slice, id, there);
         if matches!(lookup, Lookup::Hit(_)) {
             self.count(|counts| counts.read_hits += 1);
@@ -215,13 +215,16 @@ impl Cache {
     fn keep_unchanged(&self, slice: &PageSlice) {
         let sectors = Sectors::of(slice.column, slice.bytes);
         let found = self.table.borrow().find(slice.lpn);
-        let id = found.unwrap_or_else(|| self.new_slot(slice.lpn, slice.origin));
+        let id = found.unwrap_or_else(|| {
+            let place = self.own_place();
+            self.new_slot(slice.lpn, place, slice.origin)
+        });
         let (into, new) = {
             let slot = self.table.borrow_mut();
             let slot = slot.slot(id);
-            (slot.buffer, sectors & !slot.present)
+            (slot.place, sectors & !slot.present)
         };
-        self.copy((slice.buffer, slice.base), (into, 0), new);
+        self.copy((slice.buffer, slice.base), into, new);
         let table = &mut *self.table.borrow_mut();
         let slot = table.slot_mut(id);
         slot.present = slot.present | new;

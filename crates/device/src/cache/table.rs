@@ -18,15 +18,18 @@ pub(super) type SlotId = u32;
 
 const NONE: SlotId = SlotId::MAX;
 
+/// Where a slot lies: in which buffer, and from which byte on.
+pub(super) type Place = (BufferId, u32);
+
 /// A page in the cache, or a part of it.
 pub(super) struct Slot {
     pub(super) lpn: Lpn,
-    pub(super) buffer: BufferId,
+    pub(super) place: Place,
     /// Who wrote to it last, or had it read.
     pub(super) tenant: Tenant,
     /// The rank of that.
     pub(super) rank: Rank,
-    /// Sectors that the buffer holds.
+    /// Sectors that it holds.
     pub(super) present: Sectors,
     /// Of these, sectors that are newer than flash and on no way there.
     pub(super) dirty: Sectors,
@@ -158,10 +161,10 @@ impl Table {
     }
 
     /// A clean, empty slot for `lpn`, which has none, as the most recently used.
-    pub(super) fn insert(&mut self, lpn: Lpn, buffer: BufferId, origin: Origin) -> SlotId {
+    pub(super) fn insert(&mut self, lpn: Lpn, place: Place, origin: Origin) -> SlotId {
         let slot = Slot {
             lpn,
-            buffer,
+            place,
             tenant: origin.tenant,
             rank: origin.rank(),
             present: Sectors::NONE,
@@ -191,14 +194,14 @@ impl Table {
         id
     }
 
-    /// Takes a clean slot out; gives its buffer.
-    pub(super) fn remove(&mut self, id: SlotId) -> BufferId {
+    /// Takes a clean slot out; gives the place where it lay.
+    pub(super) fn remove(&mut self, id: SlotId) -> Place {
         let slot = &self.slots[id as usize];
         debug_assert!(
             slot.dirty.is_empty() && slot.flying.is_empty(),
             "a slot that goes is on flash"
         );
-        let (lpn, buffer, leaving) = (slot.lpn, slot.buffer, slot.leaving);
+        let (lpn, place, leaving) = (slot.lpn, slot.place, slot.leaving);
         if !leaving {
             self.unlink(Which::Recency, id);
             self.resident -= 1;
@@ -207,7 +210,7 @@ impl Table {
         }
         self.index[lpn.0 as usize] = 0;
         self.free.push(id);
-        buffer
+        place
     }
 
     /// The slot was used.

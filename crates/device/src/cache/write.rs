@@ -9,12 +9,13 @@ use sim::{Span, Time};
 
 use super::pressure::Turn;
 use super::sectors::Sectors;
-use super::table::SlotId;
+use super::table::{Place, SlotId};
 use super::{Cache, WriteBack};
 use crate::ftl::{
     FtlError, Lpn, PageLock, PageSlice, SoleWriter, UNITS_PER_PAGE_MAX, WithoutSpace, WriteClaim,
     WriteLock,
 };
+use crate::memory::BufferId;
 use crate::schedule::Origin;
 
 /// Slices that lie in one buffer.
@@ -88,7 +89,8 @@ impl Admission<'_> {
             let through = self.cache.write_page_through(lock, units);
             return self.aside(through).await;
         }
-        units.iter().for_each(|unit| self.admit(unit));
+        let buffer = self.cache.take_over(units);
+        units.iter().for_each(|unit| self.admit(unit, buffer));
         Ok(())
     }
 
@@ -118,9 +120,9 @@ impl Admission<'_> {
         }
     }
 
-    fn admit(&mut self, slice: &PageSlice) {
+    fn admit(&mut self, slice: &PageSlice, taken: Option<BufferId>) {
         let cache = self.cache;
-        let id = cache.admit(slice);
+        let id = cache.admit(slice, taken);
         let address = cache.address(id, Sectors::of(slice.column, slice.bytes));
         let (requester, bytes) = (slice.origin.requester(), u64::from(slice.bytes));
         cache
@@ -187,8 +189,10 @@ impl Cache {
         !self.config.capacitor || self.table.borrow().unsaved() + units <= room()
     }
 
-    /// Puts a slice into its slot, which this gives, and starts what write-back follows from that.
-    fn admit(&self, slice: &PageSlice) -> SlotId {
+    /// Puts a slice into its slot, which this gives, and starts what write-back follows from that. A slice of a buffer that was
+    /// `taken` over stays there.
+    fn admit(&self, slice: &PageSlice, taken: Option<BufferId>) -> SlotId {
+        let place = taken.map(|buffer| (buffer, slice.base));
         let found = self.table.borrow().find(slice.lpn);
         let id = match found {
             Some(id) => {
@@ -198,10 +202,15 @@ impl Cache {
             }
             None => {
                 self.count(|counts| counts.write_misses += 1);
-                self.new_slot(slice.lpn, slice.origin)
+                let place = place.unwrap_or_else(|| self.own_place());
+                self.new_slot(slice.lpn, place, slice.origin)
             }
         };
-        self.put(id, slice);
+        match place {
+            Some(place) => self.move_to(id, place),
+            None => self.copy_in(id, slice),
+        }
+        self.soil(id, slice);
         if self.is_written_back_at_once(slice.lpn) {
             match self.unit.is_page() {
                 true => self.launch_or_follow(id, self.sim.now()),
@@ -220,11 +229,38 @@ impl Cache {
         self.table.borrow_mut().touch(id);
     }
 
-    /// Copies a slice to its slot, whose sectors are then dirty.
-    fn put(&self, id: SlotId, slice: &PageSlice) {
+    /// Copies a slice to its slot.
+    fn copy_in(&self, id: SlotId, slice: &PageSlice) {
+        let (place, flies, present) = {
+            let table = self.table.borrow();
+            let slot = table.slot(id);
+            (slot.place, !slot.flying.is_empty(), slot.present)
+        };
+        if flies && self.shared.is_shared(place.0) {
+            // It may be programmed from there.
+            let own = self.own_place();
+            self.copy(place, own, present);
+            self.move_to(id, own);
+        }
+        let into = self.table.borrow().slot(id).place;
+        self.copy(
+            (slice.buffer, slice.base),
+            into,
+            Sectors::of(slice.column, slice.bytes),
+        );
+    }
+
+    /// A slot lies there from now on.
+    fn move_to(&self, id: SlotId, place: Place) {
+        let before = std::mem::replace(&mut self.table.borrow_mut().slot_mut(id).place, place);
+        if before != place {
+            self.leave_place(before);
+        }
+    }
+
+    /// The sectors of a slice are dirty from now on.
+    fn soil(&self, id: SlotId, slice: &PageSlice) {
         let sectors = Sectors::of(slice.column, slice.bytes);
-        let into = self.table.borrow().slot(id).buffer;
-        self.copy((slice.buffer, slice.base), (into, 0), sectors);
         let stamp = self.stamp();
         let table = &mut *self.table.borrow_mut();
         let slot = table.slot_mut(id);
@@ -246,11 +282,10 @@ impl Cache {
         }
     }
 
-    /// A new slot for `lpn`, empty.
-    pub(super) fn new_slot(&self, lpn: Lpn, origin: Origin) -> SlotId {
+    /// A new slot for `lpn` in a place, empty.
+    pub(super) fn new_slot(&self, lpn: Lpn, place: Place, origin: Origin) -> SlotId {
         self.evict_if_full();
-        let buffer = self.buffers.take_slot();
-        self.table.borrow_mut().insert(lpn, buffer, origin)
+        self.table.borrow_mut().insert(lpn, place, origin)
     }
 
     /// If all slots are taken, takes the one that was used least recently from its page. What
@@ -284,8 +319,8 @@ impl Cache {
 
     /// Takes a clean slot out.
     pub(super) fn discard(&self, id: SlotId) {
-        let buffer = self.table.borrow_mut().remove(id);
-        self.buffers.give_back_slot(buffer);
+        let place = self.table.borrow_mut().remove(id);
+        self.leave_place(place);
     }
 
     /// Writes slices that lie in one buffer, of pages which `lock` covers, to one page of flash; what is in their slots
@@ -332,7 +367,8 @@ impl Cache {
             let found = self.table.borrow().find(unit.lpn);
             match found.filter(|_| self.has_unsaved(unit.lpn)) {
                 Some(id) => {
-                    self.put(id, unit);
+                    self.copy_in(id, unit);
+                    self.soil(id, unit);
                     put.push(*unit);
                 }
                 None => clean.push(*unit),

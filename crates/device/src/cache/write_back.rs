@@ -121,11 +121,20 @@ impl Cache {
     async fn write_back(&self, id: SlotId) -> Result<(), FtlError> {
         let page_bytes = self.unit.bytes();
         let _room = self.buffers.room(Purpose::WriteBack).await;
+        let lent = self.lend_place(&self.table.borrow(), &[id]);
+        if let Some(buffer) = lent {
+            // Nothing is copied.
+            let flight = Flight { cache: self, id };
+            let whole = self.whole_slot(id);
+            let written = self.ftl.write(&flight, &[whole]).await;
+            self.leave_place((buffer, 0));
+            return written;
+        }
         let page = self.buffers.take();
         let (lpn, known, origin) = {
             let table = self.table.borrow();
             let slot = table.slot(id);
-            self.copy((slot.buffer, 0), (page.id(), 0), slot.present);
+            self.copy(slot.place, (page.id(), 0), slot.present);
             (slot.lpn, slot.present, slot.origin())
         };
         let flight = Flight { cache: self, id };

@@ -17,6 +17,12 @@ pub struct BufferId(u32);
 impl BufferId {
     /// No buffer: in timing-only runs nothing is stored or copied.
     pub const NONE: BufferId = BufferId(u32::MAX);
+
+    /// Its number, for tables of buffers.
+    #[inline]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
 }
 
 /// Bytes of the buffers.
@@ -153,6 +159,14 @@ impl Buffers {
     /// The same for what the firmware keeps for itself, which is kept even where the host's data is not.
     pub fn take_spare_firmware_page(&self) -> BufferId {
         self.take_id()
+    }
+
+    /// What a page buffer holds, in memory that is none of the page buffers, for [`Buffers::give_back_spare_page`] to take back;
+    /// the buffer has undefined content then. Nothing is copied.
+    pub fn take_over(&self, from: BufferId) -> BufferId {
+        let into = self.take_id();
+        self.pages.borrow_mut().swap(from.index(), into.index());
+        into
     }
 
     /// Gives back what [`Buffers::take_spare_page`], or the same for the firmware, gave.

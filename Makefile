@@ -92,6 +92,7 @@ system-tests:
 
 # Made once and then kept: what has changed in the code since is built without. `make profile` makes it anew.
 $(PROFILE): scripts/profile.sh scripts/extension.sh scripts/train.py | .venv/.stamp-packages
+	rm -f .venv/.stamp-test-extension
 	scripts/profile.sh $@
 
 .venv/.stamp-extension: $(SOURCES) .venv/.stamp-packages $(wildcard $(PROFILE)) | system

@@ -21,7 +21,7 @@ pub enum Unmount {
 
 /// How long the kernel may take to let go of what nobody uses any more: it closes files after the call that does so has
 /// returned.
-pub(crate) const LETTING_GO: Duration = Duration::from_secs(2);
+pub(crate) const LETTING_GO: Duration = Duration::from_secs(5);
 /// What commands say of what somebody uses (EBUSY, without a locale).
 const BUSY: &str = "resource busy";
 

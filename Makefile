@@ -100,7 +100,7 @@ $(PROFILE): scripts/profile.sh scripts/extension.sh scripts/train.py | .venv/.st
 	scripts/extension.sh $$(test -s $(PROFILE) && echo -Cprofile-use=$(CURDIR)/$(PROFILE) -Cllvm-args=-no-pgo-warn-mismatch)
 	@touch $@
 
-# The checks and tests take one in release mode if there is one, or build another in half the time.
+# The checks and tests take one in release mode if there is one, or build another that shares with `cargo test` what it depends on.
 EXTENSION := $(or $(wildcard .venv/.stamp-extension),.venv/.stamp-test-extension)
 
 .venv/.stamp-test-extension: $(SOURCES) .venv/.stamp-packages | system

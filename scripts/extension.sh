@@ -5,7 +5,7 @@
 #        scripts/extension.sh --for-tests
 #
 # The flags are for Bitline's own crates: what they depend on is compiled once, with a profile or without. For tests they are
-# optimized, and share with `cargo test` what they depend on; they are not optimized across crates, which takes as long as all else.
+# optimized, but not across crates, and share with `cargo test` what they depend on.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -262,7 +262,7 @@ impl FtlConfig {
             return Err(FtlConfigError::Threshold {
                 threshold: self.gc.threshold_blocks,
                 least,
-                most,
+                most: most.max(least),
             });
         }
         Ok(())

@@ -24,7 +24,7 @@ impl Run {
         let (ended, reason) = match &self.ended {
             Ended::Returned(_) => (Told::Committed, String::new()),
             Ended::Failed { code } => {
-                let reason = format!("the task returned {code} and so asks to be rolled back");
+                let reason = format!("the task returned {code}, and so says that it failed");
                 (Told::Failed(*code), reason)
             }
             Ended::Trapped { reason } => (Told::Trapped, reason.clone()),

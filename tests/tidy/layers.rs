@@ -156,6 +156,9 @@ const COMMANDS_OF_FLASH: &[&str] = &[
     "nand.finish(",
     ".data_in(",
     ".data_out(",
+    ".frame_in(",
+    ".frame_out(",
+    "nand.restore(",
     ".set_spare(",
     ".end_lease(",
 ];

@@ -100,7 +100,9 @@ impl Dump<'_> {
         let ftl = self.ftl;
         let version = ftl.next_version();
         let used = lpns.len() * ftl.unit.bytes() as usize;
-        ftl.buffers.with_mut(from, |page| page[used..].fill(0));
+        if used < ftl.unit.page_bytes() as usize {
+            ftl.buffers.with_mut(from, |page| page[used..].fill(0));
+        }
         self.program(For::Data, from, |dump| dump.record(lpns, version))
     }
 

@@ -6,22 +6,32 @@ use std::ops::Range;
 
 use media::nand::Nand;
 use sim::Sim;
+use sim::memory::{Frame, Frames};
 
 use super::MemoryConfig;
 use super::rooms::{Held, Purpose, Room, Rooms};
 
 /// Names a buffer of one page; [`BufferId::NONE`] where the drive keeps no data.
+///
+/// It is of one use of the buffer: what still comes for it once that has given it back, such as from flash for a command that was
+/// aborted, is for nobody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BufferId(u32);
+pub struct BufferId {
+    index: u32,
+    use_number: u32,
+}
 
 impl BufferId {
     /// No buffer: in timing-only runs nothing is stored or copied.
-    pub const NONE: BufferId = BufferId(u32::MAX);
+    pub const NONE: BufferId = BufferId {
+        index: u32::MAX,
+        use_number: 0,
+    };
 
     /// Its number, for tables of buffers.
     #[inline]
     pub fn index(self) -> usize {
-        self.0 as usize
+        self.index as usize
     }
 }
 
@@ -47,6 +57,72 @@ impl BufferSizes {
     }
 }
 
+/// A buffer, or what is left of one.
+struct Place {
+    /// How often it was given back.
+    use_number: u32,
+    memory: Memory,
+}
+
+/// What a buffer lies in.
+enum Memory {
+    /// Nobody has the buffer.
+    Free,
+    /// As much as a page of flash, which flash and other buffers may hold as well.
+    Page(Frame),
+    /// Less than a page.
+    Short(Box<[u8]>),
+}
+
+impl Place {
+    /// The name of this use of it.
+    #[inline]
+    fn named(&self, index: u32) -> BufferId {
+        BufferId {
+            index,
+            use_number: self.use_number,
+        }
+    }
+
+    /// From now on the name is of nobody.
+    #[inline]
+    fn end_use(&mut self, id: BufferId) {
+        debug_assert_eq!(self.use_number, id.use_number, "given back once");
+        self.use_number = self.use_number.wrapping_add(1);
+    }
+
+    /// Its memory, if it is still in the use that the name is of.
+    #[inline]
+    fn memory_of(&self, id: BufferId) -> Option<&Memory> {
+        (self.use_number == id.use_number).then_some(&self.memory)
+    }
+
+    #[inline]
+    fn memory_of_mut(&mut self, id: BufferId) -> Option<&mut Memory> {
+        (self.use_number == id.use_number).then_some(&mut self.memory)
+    }
+}
+
+impl Memory {
+    #[inline]
+    fn bytes(&self) -> Option<&[u8]> {
+        match self {
+            Memory::Free => None,
+            Memory::Page(frame) => Some(frame.bytes()),
+            Memory::Short(bytes) => Some(bytes),
+        }
+    }
+
+    #[inline]
+    fn bytes_mut(&mut self) -> Option<&mut [u8]> {
+        match self {
+            Memory::Free => None,
+            Memory::Page(frame) => Some(frame.bytes_mut()),
+            Memory::Short(bytes) => Some(bytes),
+        }
+    }
+}
+
 /// All page buffers. Whoever wants some takes room for them first ([`Buffers::room`]); whether there
 /// is data in them or not, there are so many. They are kept for reuse, so steady traffic allocates none.
 pub struct Buffers {
@@ -55,7 +131,8 @@ pub struct Buffers {
     used: Cell<u32>,
     sizes: BufferSizes,
     stores_data: bool,
-    pages: RefCell<Vec<Box<[u8]>>>,
+    frames: Frames,
+    places: RefCell<Vec<Place>>,
     free: RefCell<Vec<u32>>,
     /// Free ones that are shorter than a page: slots of the data cache, and records.
     free_slots: RefCell<Vec<u32>>,
@@ -65,12 +142,24 @@ pub struct Buffers {
 impl Buffers {
     /// So many buffers of a page each, with nothing in them unless the drive `stores_data`.
     pub fn new(sim: &Sim, page_buffers: u32, sizes: BufferSizes, stores_data: bool) -> Buffers {
+        let frames = Frames::of_pages(sizes.page as usize / 8);
+        Buffers::in_frames(sim, page_buffers, sizes, stores_data, frames)
+    }
+
+    fn in_frames(
+        sim: &Sim,
+        page_buffers: u32,
+        sizes: BufferSizes,
+        stores_data: bool,
+        frames: Frames,
+    ) -> Buffers {
         Buffers {
             rooms: Rooms::new(sim, page_buffers),
             used: Cell::new(0),
             sizes,
             stores_data,
-            pages: RefCell::default(),
+            frames,
+            places: RefCell::default(),
             free: RefCell::default(),
             free_slots: RefCell::default(),
             free_records: RefCell::default(),
@@ -79,7 +168,8 @@ impl Buffers {
 
     /// Buffers for the pages of `nand`.
     pub fn of(sim: &Sim, config: &MemoryConfig, sizes: BufferSizes, nand: &Nand) -> Buffers {
-        Buffers::new(sim, config.page_buffers, sizes, nand.holds_data())
+        let frames = nand.frames().clone();
+        Buffers::in_frames(sim, config.page_buffers, sizes, nand.holds_data(), frames)
     }
 
     /// Waits for room for a buffer.
@@ -124,27 +214,25 @@ impl Buffers {
 
     /// Memory for a slot of the data cache, which is none of the page buffers.
     pub fn take_slot(&self) -> BufferId {
-        if self.stores_data {
-            self.take_sized(self.free_slots(), self.sizes.slot)
-        } else {
-            BufferId::NONE
+        match self.stores_data {
+            true if self.slots_are_pages() => self.take_id(),
+            true => self.take_short(&self.free_slots, self.sizes.slot),
+            false => BufferId::NONE,
         }
     }
 
     /// Gives back what [`Buffers::take_slot`] gave.
     pub fn give_back_slot(&self, id: BufferId) {
-        if id != BufferId::NONE {
-            self.free_slots().borrow_mut().push(id.0);
+        if self.slots_are_pages() {
+            self.give_back_spare_page(id);
+        } else if id != BufferId::NONE {
+            self.give_back_short(&self.free_slots, id);
         }
     }
 
-    /// Where slots wait: with pages, where they are as long.
     #[inline]
-    fn free_slots(&self) -> &RefCell<Vec<u32>> {
-        match self.sizes.slot == self.sizes.page {
-            true => &self.free,
-            false => &self.free_slots,
-        }
+    fn slots_are_pages(&self) -> bool {
+        self.sizes.slot == self.sizes.page
     }
 
     /// Memory for a page that is none of the page buffers: what a dump works in.
@@ -165,25 +253,28 @@ impl Buffers {
     /// the buffer has undefined content then. Nothing is copied.
     pub fn take_over(&self, from: BufferId) -> BufferId {
         let into = self.take_id();
-        self.pages.borrow_mut().swap(from.index(), into.index());
+        let places = &mut *self.places.borrow_mut();
+        if let Ok([from, into]) = places.get_disjoint_mut([from.index(), into.index()]) {
+            std::mem::swap(&mut from.memory, &mut into.memory);
+        }
         into
     }
 
     /// Gives back what [`Buffers::take_spare_page`], or the same for the firmware, gave.
     pub fn give_back_spare_page(&self, id: BufferId) {
         if id != BufferId::NONE {
-            self.free.borrow_mut().push(id.0);
+            self.give_back_id(id);
         }
     }
 
     /// Memory for the record of a page of data, for [`Buffers::give_back_record`] to take back.
     pub fn take_record(&self) -> BufferId {
-        self.take_sized(&self.free_records, self.sizes.record)
+        self.take_short(&self.free_records, self.sizes.record)
     }
 
     /// The record is on flash, or will not be.
     pub fn give_back_record(&self, id: BufferId) {
-        self.free_records.borrow_mut().push(id.0);
+        self.give_back_short(&self.free_records, id);
     }
 
     /// As [`Buffers::take`], for what the firmware keeps for itself, which is kept even where the
@@ -211,16 +302,38 @@ impl Buffers {
 
     #[inline]
     fn take_id(&self) -> BufferId {
-        self.take_sized(&self.free, self.sizes.page)
+        let places = &mut *self.places.borrow_mut();
+        let memory = Memory::Page(self.frames.take());
+        match self.free.borrow_mut().pop() {
+            Some(index) => {
+                let place = &mut places[index as usize];
+                place.memory = memory;
+                place.named(index)
+            }
+            None => add(places, memory),
+        }
     }
 
-    fn take_sized(&self, free: &RefCell<Vec<u32>>, bytes: u32) -> BufferId {
-        if let Some(free) = free.borrow_mut().pop() {
-            return BufferId(free);
+    /// What the buffer held somebody else may still hold, and who takes it next gets other memory.
+    #[inline]
+    fn give_back_id(&self, id: BufferId) {
+        let place = &mut self.places.borrow_mut()[id.index()];
+        place.end_use(id);
+        place.memory = Memory::Free;
+        self.free.borrow_mut().push(id.index);
+    }
+
+    fn take_short(&self, free: &RefCell<Vec<u32>>, bytes: u32) -> BufferId {
+        let places = &mut *self.places.borrow_mut();
+        match free.borrow_mut().pop() {
+            Some(index) => places[index as usize].named(index),
+            None => add(places, Memory::Short(vec![0; bytes as usize].into())),
         }
-        let mut pages = self.pages.borrow_mut();
-        pages.push(vec![0; bytes as usize].into_boxed_slice());
-        BufferId(pages.len() as u32 - 1)
+    }
+
+    fn give_back_short(&self, free: &RefCell<Vec<u32>>, id: BufferId) {
+        self.places.borrow_mut()[id.index()].end_use(id);
+        free.borrow_mut().push(id.index);
     }
 
     /// Gives back a buffer that was kept.
@@ -230,7 +343,31 @@ impl Buffers {
             if cfg!(debug_assertions) {
                 self.used.set(self.used.get() - 1);
             }
-            self.free.borrow_mut().push(id.0);
+            self.give_back_id(id);
+        }
+    }
+
+    /// The frame of a buffer that is as long as a page, for others to hold what the buffer holds now.
+    #[inline]
+    pub fn frame(&self, id: BufferId) -> Option<Frame> {
+        let places = self.places.borrow();
+        match places.get(id.index())?.memory_of(id)? {
+            Memory::Page(frame) => Some(frame.clone()),
+            _ => None,
+        }
+    }
+
+    /// Has a buffer that is as long as a page hold what `frame` does from now on; whether it is one.
+    #[inline]
+    pub fn share(&self, id: BufferId, frame: &Frame) -> bool {
+        let mut places = self.places.borrow_mut();
+        let memory = places.get_mut(id.index());
+        match memory.and_then(|place| place.memory_of_mut(id)) {
+            Some(Memory::Page(own)) => {
+                own.clone_from(frame);
+                true
+            }
+            _ => false,
         }
     }
 
@@ -239,42 +376,56 @@ impl Buffers {
         self.stores_data
     }
 
-    /// Shows a buffer's bytes to `look`; does nothing for [`BufferId::NONE`].
+    /// Shows a buffer's bytes to `look`; does nothing for [`BufferId::NONE`] and for what was given back.
     #[inline]
     pub fn with<R>(&self, id: BufferId, look: impl FnOnce(&[u8]) -> R) -> Option<R> {
-        let pages = self.pages.borrow();
-        pages.get(id.0 as usize).map(|page| look(page))
+        let places = self.places.borrow();
+        places.get(id.index())?.memory_of(id)?.bytes().map(look)
     }
 
-    /// Lets `change` write a buffer's bytes; does nothing for [`BufferId::NONE`].
+    /// Lets `change` write a buffer's bytes; does nothing for [`BufferId::NONE`] and for what was given back.
     #[inline]
     pub fn with_mut<R>(&self, id: BufferId, change: impl FnOnce(&mut [u8]) -> R) -> Option<R> {
-        let mut pages = self.pages.borrow_mut();
-        pages.get_mut(id.0 as usize).map(|page| change(page))
+        let mut places = self.places.borrow_mut();
+        let memory = places.get_mut(id.index())?.memory_of_mut(id)?;
+        memory.bytes_mut().map(change)
     }
 
     /// Lets `change` write the second buffer's bytes as the first one's say; does nothing for
     /// [`BufferId::NONE`], or if both are the same.
     pub fn with_pair(&self, from: BufferId, into: BufferId, change: impl FnOnce(&[u8], &mut [u8])) {
-        let mut pages = self.pages.borrow_mut();
-        if let Ok([from, into]) = pages.get_disjoint_mut([from.0 as usize, into.0 as usize]) {
+        let mut places = self.places.borrow_mut();
+        if let Ok([from_place, into_place]) = places.get_disjoint_mut([from.index(), into.index()])
+            && let Some(from) = from_place.memory_of(from).and_then(Memory::bytes)
+            && let Some(into) = into_place.memory_of_mut(into).and_then(Memory::bytes_mut)
+        {
             change(from, into);
         }
     }
 
     /// Copies from one buffer to another what lies in `within` but not in `except`.
     pub fn merge(&self, from: BufferId, to: BufferId, except: Range<usize>, within: Range<u32>) {
-        let mut pages = self.pages.borrow_mut();
-        let Ok([from, to]) = pages.get_disjoint_mut([from.0 as usize, to.0 as usize]) else {
-            return;
-        };
         let (start, end) = (within.start as usize, within.end as usize);
         let (before, after) = (start..end.min(except.start), start.max(except.end)..end);
-        for range in [before, after] {
-            if !range.is_empty() {
-                to[range.clone()].copy_from_slice(&from[range]);
-            }
+        if before.is_empty() && after.is_empty() {
+            return;
         }
+        self.with_pair(from, to, |from, to| {
+            for range in [before, after] {
+                if !range.is_empty() {
+                    to[range.clone()].copy_from_slice(&from[range]);
+                }
+            }
+        });
+    }
+}
+
+fn add(places: &mut Vec<Place>, memory: Memory) -> BufferId {
+    let use_number = 0;
+    places.push(Place { use_number, memory });
+    BufferId {
+        index: places.len() as u32 - 1,
+        use_number,
     }
 }
 

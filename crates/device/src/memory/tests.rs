@@ -142,6 +142,39 @@ fn a_buffer_without_room_for_it_is_noticed() {
 }
 
 #[test]
+fn buffers_that_share_a_frame_part_when_one_is_written() {
+    let simulation = Simulation::new(1);
+    let buffers = buffers(&simulation, 2);
+    let (one, other) = (buffers.take_slot(), buffers.take_slot());
+    buffers.with_mut(one, |bytes| bytes.fill(1));
+    let frame = buffers.frame(one).expect("a page");
+    assert!(buffers.share(other, &frame));
+    drop(frame);
+    let place = |id| buffers.with(id, |bytes| bytes.as_ptr());
+    assert_eq!(place(one), place(other), "nothing was copied");
+    buffers.with_mut(other, |bytes| bytes[0] = 2);
+    assert_eq!(buffers.with(one, <[u8]>::to_vec), Some(vec![1; 64]));
+    let other = buffers.with(other, <[u8]>::to_vec).expect("it is there");
+    assert_eq!((other[0], &other[1..]), (2, &[1; 63][..]));
+}
+
+#[test]
+fn the_name_of_a_buffer_ends_with_its_use() {
+    let simulation = Simulation::new(1);
+    let buffers = buffers(&simulation, 2);
+    let before = buffers.take_slot();
+    buffers.give_back_slot(before);
+    let now = buffers.take_slot();
+    assert_eq!(before.index(), now.index());
+    buffers.with_mut(now, |bytes| bytes.fill(7));
+    assert_eq!(buffers.with_mut(before, |bytes| bytes.fill(0)), None);
+    let frame = buffers.frame(now).expect("a page");
+    assert!(!buffers.share(before, &frame) && buffers.frame(before).is_none());
+    buffers.with_pair(now, before, |_, _| panic!("it is nobody's"));
+    assert_eq!(buffers.with(now, <[u8]>::to_vec), Some(vec![7; 64]));
+}
+
+#[test]
 fn partitions_lie_one_after_another_and_must_fit() {
     let dram = DramConfig {
         capacity_bytes: 1 << 20,

@@ -9,6 +9,7 @@ use media::nand::{
 use sim::Time;
 
 use super::Schedule;
+use super::registers::{move_in, move_out};
 use crate::memory::{BufferId, Work};
 
 /// Commands to dies at rest, one after the other, and what they took.
@@ -98,10 +99,8 @@ impl AtRest<'_> {
     ) -> bool {
         self.work.moved_bytes += place.len() as u64;
         let (nand, plane) = (self.schedule.nand(), self.plane_of(page));
-        let moved = self.schedule.buffers.with_mut(into, |buffer| {
-            nand.data_out(plane, column as usize, &mut buffer[place])
-        });
-        moved.is_none_or(|outcome| outcome.is_ok())
+        let from = (plane, column as usize);
+        move_out(&nand, from, &self.schedule.buffers, (into, place)).is_ok()
     }
 
     /// Programs a page with what a buffer holds; nothing if the die refuses.
@@ -124,11 +123,7 @@ impl AtRest<'_> {
     fn move_in(&self, page: PageAddress, from: BufferId, spare: &[u8]) -> Result<(), NandError> {
         let plane = self.plane_of(page);
         let nand = &mut *self.schedule.nand.borrow_mut();
-        let data = self
-            .schedule
-            .buffers
-            .with(from, |buffer| nand.data_in(plane, 0, buffer));
-        data.unwrap_or(Ok(()))?;
+        move_in(nand, plane, &self.schedule.buffers, from)?;
         nand.set_spare(plane, spare)
     }
 

@@ -16,6 +16,7 @@ mod origin;
 mod policy;
 mod queue;
 mod rank;
+mod registers;
 #[cfg(test)]
 pub(crate) mod tests;
 mod ticket;

@@ -290,6 +290,29 @@ fn dies_of_a_chip_overlap_only_where_each_works_on_its_own() {
     }
 }
 
+/// Such as of a command that was aborted.
+#[test]
+fn a_read_whose_buffer_was_given_back_is_for_nobody() {
+    for bytes in [64, 32] {
+        let bench = Bench::new(&config());
+        let programmed = bench.at(0, 1, bench.program(1, 0, Origin::default()));
+        bench.run();
+        let read = Read {
+            bytes,
+            ..bench.read(1, 0, Origin::default())
+        };
+        let into = read.into;
+        let read = bench.at(ended(&programmed), 1, read);
+        bench.buffers.give_back_slot(into);
+        let others = bench.filled(7);
+        assert_eq!(others.index(), into.index());
+        bench.run();
+        ended(&read);
+        let others = bench.buffers.with(others, <[u8]>::to_vec);
+        assert_eq!(others, Some(vec![7; 64]));
+    }
+}
+
 #[test]
 fn a_copyback_moves_a_page_inside_its_plane() {
     for interleave in [Interleave::Die, Interleave::Chip] {

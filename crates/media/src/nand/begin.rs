@@ -344,12 +344,14 @@ impl Nand {
     ) -> Result<Busy, NandError> {
         for &page in pages {
             let plane = self.geometry().plane_of_block(page.block);
-            self.settle(plane);
-            let plane = plane.0 as usize;
-            if self.holds_data {
-                self.store.write(page, self.planes[plane].bits.c())?;
+            if let Some(frame) = self.register_frame(plane).cloned() {
+                self.store.keep(page, frame)?;
+            } else if self.holds_data {
+                self.settle(plane);
+                self.store
+                    .write(page, self.planes[plane.0 as usize].bits.c())?;
             }
-            self.take_spare(plane);
+            self.take_spare(plane.0 as usize);
         }
         let (mut span, mut energy) = (Span::ZERO, Energy::ZERO);
         for page in pages {

@@ -20,6 +20,8 @@ const PIECE: usize = 256;
 /// Pages that are noted at most, and steps.
 const NOTED_MAX: usize = 256;
 
+const STAYS: &str = "what is noted stays until it is erased";
+
 /// What a plane did to its latches since a sense that began both anew; nothing if they hold their bits.
 #[derive(Default)]
 pub(crate) struct Deferred {
@@ -106,6 +108,18 @@ impl Deferred {
         notes
     }
 
+    /// The page whose bits are what both latches hold, if it is one.
+    pub(crate) fn only_page(&self) -> Option<PageAddress> {
+        let [Step::Sense { iscm, .. }] = self.steps[..] else {
+            return None;
+        };
+        let is_plain = (iscm.transfer, iscm.inverse) == (true, false);
+        match (&self.pages[..], &self.slot_ends[..]) {
+            (&[page], [_]) if is_plain => Some(page),
+            _ => None,
+        }
+    }
+
     /// Makes the bits of the words `range`, and shows them to `look` piece by piece: S and C.
     pub(crate) fn make(
         &self,
@@ -113,17 +127,13 @@ impl Deferred {
         range: Range<usize>,
         mut look: impl FnMut(&[u64], &[u64]),
     ) {
+        if let Some(page) = self.only_page() {
+            let words = store.words(page, range).expect(STAYS);
+            return look(words, words);
+        }
         let pages = self.pages.iter();
         let kept = pages.map(|&page| store.words(page, range.clone()));
-        let kept: ArrayVec<&[u64], NOTED_MAX> = kept
-            .map(|words| words.expect("what is noted stays until it is erased"))
-            .collect();
-        if let [Step::Sense { iscm, .. }] = self.steps[..]
-            && let (&[page], &[_]) = (&kept[..], &self.slot_ends[..])
-            && (iscm.transfer, iscm.inverse) == (true, false)
-        {
-            return look(page, page);
-        }
+        let kept: ArrayVec<&[u64], NOTED_MAX> = kept.map(|words| words.expect(STAYS)).collect();
         let mut latches = Piece::new();
         for start in (0..range.len()).step_by(PIECE) {
             let here = start..range.len().min(start + PIECE);

@@ -123,7 +123,8 @@ impl Nand {
             if fails {
                 failed.0 |= PlaneMask::single(self.geometry().plane_in_die(plane)).0;
             }
-            self.settle(plane);
+            // What is in the latches outlives the block; with a copy of its own, C holds no frame of it.
+            self.settle(plane).bits.own_c();
             self.keep_spare(plane.0 as usize, block);
             self.forget_firmware_pages(block);
             self.array.erase(block, !torn && !fails);

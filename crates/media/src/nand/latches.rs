@@ -8,6 +8,7 @@ use super::deferred::Deferred;
 use super::geometry::PageAddress;
 use super::latch_bits::LatchBits;
 use super::storage::BitStore;
+use sim::memory::Frame;
 use std::ops::Range;
 use zerocopy::IntoBytes;
 
@@ -180,6 +181,12 @@ impl PlaneLatches {
         self.bits.change_c().as_mut_bytes()[column..end].copy_from_slice(bytes);
     }
 
+    /// Loads the whole page register with what is in a frame.
+    pub(crate) fn load_all(&mut self, frame: &Frame) {
+        self.note_loading();
+        self.bits.share_c(frame.clone());
+    }
+
     /// Makes sure that the page register, of so many words, is as the channel has loaded it, or filled with ones.
     pub(crate) fn fill_unless_loaded(&mut self, words: usize) {
         self.start_loading(words, 0..0);
@@ -193,6 +200,13 @@ impl PlaneLatches {
                 c[..loaded.start.div_ceil(8)].fill(u64::MAX);
                 c[loaded.end / 8..].fill(u64::MAX);
             }
+            self.note_loading();
+        }
+    }
+
+    /// What the first load after a command does besides moving bits.
+    fn note_loading(&mut self) {
+        if !self.loading {
             self.c.holds = true;
             self.c.status = PageStatus::Ok;
             self.c.page = None;

@@ -60,6 +60,7 @@ use config::{Costs, Timing};
 use die::Die;
 use latches::PlaneLatches;
 use sense::Sensor;
+use sim::memory::Frames;
 use sim::{Energy, Span, Time};
 use std::collections::BTreeMap;
 use storage::BitStore;
@@ -130,6 +131,7 @@ pub struct Nand {
     planes: Box<[PlaneLatches]>,
     array: Array,
     store: Box<dyn BitStore>,
+    frames: Frames,
     /// What the firmware programmed for itself, without the zeroes at the end, where the store
     /// keeps no data.
     firmware_pages: BTreeMap<Ppa, Box<[u8]>>,
@@ -147,7 +149,8 @@ impl Nand {
     pub fn open(config: &NandConfig, storage: Storage) -> Result<Nand, MediaError> {
         config.validate()?;
         let geometry = &config.geometry;
-        let mut store = storage.open(geometry)?;
+        let frames = Frames::of_pages(geometry.page_words());
+        let mut store = storage.open(geometry, &frames)?;
         let mut array = Array::new(geometry);
         store.load(&mut array)?;
         let age = store.age()?;
@@ -162,6 +165,7 @@ impl Nand {
             array,
             holds_data: store.holds_data(),
             store,
+            frames,
             sensor: Sensor::new(),
             failures: None,
             firmware_pages: BTreeMap::new(),
@@ -182,6 +186,11 @@ impl Nand {
     /// Whether data is kept, or only timing.
     pub fn holds_data(&self) -> bool {
         self.holds_data
+    }
+
+    /// Where pages of data are, that flash holds and whoever else does.
+    pub fn frames(&self) -> &Frames {
+        &self.frames
     }
 
     /// Makes the cells those of another drive of the same kind: which are weak, and which blocks

@@ -209,7 +209,7 @@ impl Stored<'_> {
         if self.array.page_state(page) == PageState::Erased {
             return Noted::Conducts;
         }
-        let is_kept = self.rates(page, raw).is_none() && self.store.words(page, 0..0).is_some();
+        let is_kept = self.rates(page, raw).is_none() && self.store.frame(page).is_some();
         if is_kept { Noted::Kept } else { Noted::Not }
     }
 

@@ -9,6 +9,7 @@ use super::{
 };
 use crate::words::count_first_ones;
 use sim::Span;
+use sim::memory::Frame;
 use zerocopy::IntoBytes;
 
 impl Nand {
@@ -40,6 +41,22 @@ impl Nand {
                 .map_or(0, |last| last + 1);
             latches.firmware_in = Some(bytes[..length].into());
         }
+        Ok(())
+    }
+
+    /// As [`Nand::data_in`] of a whole page, of which nothing is copied where the storage keeps data.
+    ///
+    /// # Errors
+    /// As [`Nand::data_in`].
+    pub fn frame_in(&mut self, plane: PlaneId, frame: &Frame) -> Result<(), NandError> {
+        let is_page = frame.words().len() == self.geometry().page_words();
+        if !self.holds_data || !is_page {
+            return self.data_in(plane, 0, frame.bytes());
+        }
+        self.check_register(plane, "data in")?;
+        self.check_latch_free(plane, false, "data in")?;
+        // What is in S stays there.
+        self.settle(plane).load_all(frame);
         Ok(())
     }
 
@@ -92,6 +109,26 @@ impl Nand {
             bytes[..length].copy_from_slice(&kept[..length]);
         }
         Ok(())
+    }
+
+    /// The frame that the page register shares with others, if it does: its content is what [`Nand::data_out`] gives.
+    ///
+    /// # Errors
+    /// While the die is at work (but for a cache read).
+    pub fn frame_out(&self, plane: PlaneId) -> Result<Option<&Frame>, NandError> {
+        self.check_register(plane, "data out")?;
+        Ok(self.register_frame(plane))
+    }
+
+    pub(super) fn register_frame(&self, plane: PlaneId) -> Option<&Frame> {
+        let latches = &self.planes[plane.0 as usize];
+        if latches.deferred.is_some() {
+            return latches
+                .deferred
+                .only_page()
+                .and_then(|page| self.store.frame(page));
+        }
+        latches.bits.shared_c()
     }
 
     /// The words of the page register; empty without data kept, or while it holds nothing.

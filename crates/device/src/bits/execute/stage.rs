@@ -335,11 +335,8 @@ impl Stage {
 
     fn count_ones(&self, batch: &DieBatch, pages: &Pages<'_>) -> u64 {
         let ones = batch.iter().zip(pages).map(|(&chunk, page)| {
-            let ones = self.bits.buffers.with_mut(page.id(), |page| {
-                mask_tail(page, self.bits_from(chunk));
-                count_ones(page)
-            });
-            ones.unwrap_or(0)
+            self.mask_end(chunk, page.id());
+            self.bits.buffers.with(page.id(), count_ones).unwrap_or(0)
         });
         ones.sum()
     }
@@ -347,13 +344,12 @@ impl Stage {
     /// Counts the bits of the vector in which two results differ.
     fn count_differing(&self, batch: &DieBatch, pages: &Pages<'_>, second: &Pages<'_>) {
         for ((&chunk, page), second) in batch.iter().zip(pages).zip(second) {
-            let bits = self.bits_from(chunk);
-            let mut differing = 0;
-            let buffers = &self.bits.buffers;
-            buffers.with_pair(second.id(), page.id(), |second, page| {
-                mask_tail(page, bits);
-                differing = differing_bits(page, second, bits);
+            self.mask_end(chunk, page.id());
+            let (buffers, bits) = (&self.bits.buffers, self.bits_from(chunk));
+            let differing = buffers.with(page.id(), |page| {
+                buffers.with(second.id(), |second| differing_bits(page, second, bits))
             });
+            let differing = differing.flatten().unwrap_or(0);
             self.differing.set(self.differing.get() + differing);
         }
     }

@@ -11,6 +11,7 @@ use crate::schedule::fault::Fault;
 use crate::schedule::key::{Choice, Kind};
 use crate::schedule::operation::{Complement, PageData, PageProgram};
 use crate::schedule::queue::{Set, Waiting};
+use crate::schedule::registers::move_in;
 use crate::schedule::turns::{Turn, Visit};
 
 impl Unit {
@@ -231,10 +232,7 @@ impl Unit {
     fn latch_in(&self, program: &PageProgram, from: BufferId) -> Result<(), NandError> {
         let mut nand = self.schedule.nand.borrow_mut();
         let plane = self.schedule.geometry.plane_of_block(program.page.block);
-        self.schedule
-            .buffers
-            .with(from, |buffer| nand.data_in(plane, 0, buffer))
-            .unwrap_or(Ok(()))?;
+        move_in(&mut nand, plane, &self.schedule.buffers, from)?;
         drop(nand);
         match program.is_raise() {
             true => Ok(()),

@@ -9,6 +9,7 @@ use crate::schedule::fault::Fault;
 use crate::schedule::key::{Choice, Kind};
 use crate::schedule::operation::Read;
 use crate::schedule::queue::{Set, Waiting};
+use crate::schedule::registers::move_out;
 use crate::schedule::turns::{Turn, Visit};
 use arrayvec::ArrayVec;
 use media::nand::{PLANES_PER_DIE_MAX, PageStatus, PlaneId};
@@ -126,7 +127,7 @@ impl Unit {
         status.unwrap_or(PageStatus::Uncorrectable)
     }
 
-    /// Copies part of a C-latch to a buffer; whether it is of worth.
+    /// Moves part of a C-latch to a buffer; whether it is of worth.
     #[inline]
     pub(super) fn latch_out(
         &self,
@@ -136,15 +137,13 @@ impl Unit {
         range: Range<usize>,
     ) -> PageStatus {
         let nand = self.schedule.nand.borrow();
-        let copied = self.schedule.buffers.with_mut(into, |buffer| {
-            nand.data_out(plane, column, &mut buffer[range])
-        });
-        match copied
-            .unwrap_or(Ok(()))
-            .and_then(|()| nand.page_status(plane))
-        {
-            Ok(status) => status,
-            Err(_) => PageStatus::Uncorrectable,
-        }
+        let moved = move_out(
+            &nand,
+            (plane, column),
+            &self.schedule.buffers,
+            (into, range),
+        );
+        let status = moved.and_then(|()| nand.page_status(plane));
+        status.unwrap_or(PageStatus::Uncorrectable)
     }
 }

@@ -12,6 +12,7 @@ use super::array::{Array, BlockState, PageState};
 use super::cells::{Birth, DriveAge};
 use super::geometry::{BlockId, Geometry, PageAddress};
 use super::mode::ProgramMode;
+use sim::memory::{Frame, Frames};
 use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -50,7 +51,10 @@ pub enum StorageError {
         source: io::Error,
     },
     /// Another drive, here or in another process, has the image open.
-    #[error("{}: the image is in use by another drive", path.display())]
+    #[error(
+        "{}: the image is in use by another drive; one that is attached or served is reached at its address instead",
+        path.display()
+    )]
     Locked {
         /// The image.
         path: PathBuf,
@@ -199,8 +203,20 @@ pub(crate) trait BitStore {
     /// keeps a limited amount in memory; beyond that this fails, and nothing has changed.
     fn write(&mut self, page: PageAddress, words: &[u64]) -> Result<(), StorageError>;
 
+    /// As [`BitStore::write`], of words in a frame, which a store in memory has no need to copy.
+    fn keep(&mut self, page: PageAddress, frame: Frame) -> Result<(), StorageError> {
+        self.write(page, frame.words())
+    }
+
+    /// A page that was written, where it is kept; `None` if that is not memory.
+    fn frame(&self, _: PageAddress) -> Option<&Frame> {
+        None
+    }
+
     /// The words `range` of a page that was written, where they are kept; `None` if that is not memory.
-    fn words(&self, page: PageAddress, range: Range<usize>) -> Option<&[u64]>;
+    fn words(&self, page: PageAddress, range: Range<usize>) -> Option<&[u64]> {
+        self.frame(page).map(|frame| &frame.words()[range])
+    }
 
     /// Copies the words `range` of a page that was written into `into`, which is as long; zeroes of one that
     /// was programmed without ([`super::Nand::place_page`]).
@@ -266,10 +282,14 @@ pub(crate) trait BitStore {
 
 impl Storage {
     /// The store, ready for pages of `geometry`.
-    pub(crate) fn open(self, geometry: &Geometry) -> Result<Box<dyn BitStore>, StorageError> {
+    pub(crate) fn open(
+        self,
+        geometry: &Geometry,
+        frames: &Frames,
+    ) -> Result<Box<dyn BitStore>, StorageError> {
         Ok(match self {
             Storage::None => Box::new(none::NoStore),
-            Storage::Memory => Box::new(memory::MemoryStore::new(geometry)),
+            Storage::Memory => Box::new(memory::MemoryStore::new(geometry, frames)),
             Storage::Image(image) => {
                 image.check_geometry(geometry)?;
                 Box::new(image)

@@ -16,10 +16,6 @@ impl BitStore for NoStore {
         Ok(())
     }
 
-    fn words(&self, _: PageAddress, _: Range<usize>) -> Option<&[u64]> {
-        None
-    }
-
     fn read(&self, _: PageAddress, _: Range<usize>, _: &mut [u64]) -> Result<(), StorageError> {
         Ok(())
     }

@@ -285,8 +285,16 @@ proptest! {
                     let plane = (block / 6) as usize;
                     // What a refused program leaves in the register is loaded all the same.
                     model.c[plane] = bits(&pattern(*seed, plane));
-                    let bytes = pattern(*seed, plane);
-                    d.nand.data_in(PlaneId(plane as u32), 0, &bytes).expect("the die is idle");
+                    let (bytes, plane) = (pattern(*seed, plane), PlaneId(plane as u32));
+                    if seed % 2 == 0 {
+                        d.nand.data_in(plane, 0, &bytes).expect("the die is idle");
+                        continue;
+                    }
+                    let mut frame = d.nand.frames().take();
+                    frame.bytes_mut().copy_from_slice(&bytes);
+                    d.nand.frame_in(plane, &frame).expect("the die is idle");
+                    // What others do with it afterwards is theirs.
+                    frame.bytes_mut().fill(0);
                 }
             }
             if d.run(0, &step.command()).is_ok() {
@@ -298,8 +306,71 @@ proptest! {
                 let ones = model.c[plane].iter().filter(|bit| **bit).count() as u64;
                 let plane = PlaneId(plane as u32);
                 prop_assert_eq!(d.nand.count_ones(plane, u64::MAX).expect("the die is idle"), ones);
+                if let Some(frame) = d.nand.frame_out(plane).expect("the die is idle") {
+                    prop_assert_eq!(bits(frame.bytes()), model.c[plane.0 as usize]);
+                }
             }
         }
         prop_assume!(accepted > 0);
     }
+}
+
+/// From the buffer that a page comes in to the one that it is read to there is one frame.
+#[test]
+fn a_whole_page_is_not_copied() {
+    let mut d = Driver::new(&small(), Storage::Memory);
+    let mut frame = d.nand.frames().take();
+    frame.bytes_mut().copy_from_slice(&pattern(1, 0));
+    let at = frame.bytes().as_ptr();
+    let program = Step::Program {
+        pages: vec![(0, 0)],
+        seed: 1,
+    };
+    d.nand
+        .frame_in(PlaneId(0), &frame)
+        .expect("the die is idle");
+    drop(frame);
+    d.run(0, &program.command()).expect("a program");
+    let read = Step::Read {
+        pages: vec![(0, 0)],
+        inverse: false,
+    };
+    d.run(0, &read.command()).expect("a read");
+    let read = d.nand.frame_out(PlaneId(0)).expect("the die is idle");
+    let read = read.expect("what was programmed").clone();
+    assert_eq!(read.bytes().as_ptr(), at);
+    // It is still there for who has read it, and for the latch, when flash has it no more; the latch has it for itself.
+    d.run(0, &Step::Erase { blocks: vec![0] }.command())
+        .expect("an erase");
+    assert_eq!(read.bytes(), pattern(1, 0));
+    assert_eq!(d.register(0), pattern(1, 0));
+    assert!(
+        d.nand
+            .frame_out(PlaneId(0))
+            .expect("the die is idle")
+            .is_none()
+    );
+}
+
+#[test]
+fn an_inverse_read_is_no_frame_of_flash() {
+    let mut d = Driver::new(&small(), Storage::Memory);
+    d.nand
+        .data_in(PlaneId(0), 0, &pattern(1, 0))
+        .expect("the die is idle");
+    let pages = vec![(0, 0)];
+    let program = Step::Program {
+        pages: pages.clone(),
+        seed: 1,
+    };
+    d.run(0, &program.command()).expect("a program");
+    let inverse = true;
+    d.run(0, &Step::Read { pages, inverse }.command())
+        .expect("a read");
+    assert!(
+        d.nand
+            .frame_out(PlaneId(0))
+            .expect("the die is idle")
+            .is_none()
+    );
 }

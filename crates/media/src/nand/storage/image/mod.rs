@@ -304,10 +304,6 @@ impl BitStore for Image {
         Ok(())
     }
 
-    fn words(&self, _: PageAddress, _: Range<usize>) -> Option<&[u64]> {
-        None
-    }
-
     fn read(
         &self,
         page: PageAddress,

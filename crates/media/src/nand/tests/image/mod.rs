@@ -7,6 +7,7 @@ mod host;
 
 use super::*;
 use disk::Disk;
+use sim::memory::Frames;
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::FileExt;
@@ -114,7 +115,7 @@ fn other_files_are_refused_and_left_alone() {
     let refuse = |bytes: &[u8], part: &str| {
         std::fs::write(&scratch.0, bytes).expect("writable");
         let error = Image::open(&scratch.0, CONTENT)
-            .and_then(|image| Storage::Image(image).open(&small().geometry))
+            .and_then(|image| Storage::Image(image).open(&small().geometry, &Frames::of_pages(1)))
             .and_then(|mut store| store.load(&mut array::Array::new(&small().geometry)))
             .expect_err("it is no image")
             .to_string();

@@ -1,4 +1,8 @@
-//! Large tables in the simulator's own memory.
+//! The simulator's own memory: large tables, and frames for pages of data.
+
+mod frames;
+
+pub use frames::{Frame, Frames};
 
 use zerocopy::FromZeros;
 

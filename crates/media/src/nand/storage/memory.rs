@@ -1,10 +1,8 @@
-//! The store in memory: a page takes a frame when it is programmed, which others can have once it is erased.
+//! The store in memory: a page holds a frame from its program to the erase of its block; others may hold it, too.
 
-mod pool;
-
-use self::pool::{Frame, PagePool};
 use super::{BitStore, StorageError};
 use crate::nand::geometry::{BlockId, Geometry, PageAddress};
+use sim::memory::{Frame, Frames};
 use std::ops::Range;
 
 type Block = Option<Box<[Option<Frame>]>>;
@@ -15,25 +13,28 @@ pub(super) struct MemoryStore {
     planes: Vec<Box<[Block]>>,
     blocks_per_plane: usize,
     pages_per_block: usize,
-    pool: PagePool,
+    frames: Frames,
 }
 
 impl MemoryStore {
-    pub(super) fn new(geometry: &Geometry) -> MemoryStore {
+    pub(super) fn new(geometry: &Geometry, frames: &Frames) -> MemoryStore {
         MemoryStore {
             planes: vec![Box::default(); geometry.planes() as usize],
             blocks_per_plane: geometry.blocks_per_plane as usize,
             pages_per_block: geometry.pages_per_block_max() as usize,
-            pool: PagePool::of_pages(geometry.page_words()),
+            frames: frames.clone(),
         }
     }
 
-    /// The words of a page that was written.
-    fn page(&self, page: PageAddress) -> Option<&[u64]> {
+    /// Where a page that is written goes.
+    fn place(&mut self, page: PageAddress) -> &mut Option<Frame> {
         let (plane, block) = self.position(page.block);
-        let block = self.planes[plane].get(block)?.as_ref()?;
-        let frame = block[page.page as usize]?;
-        Some(self.pool.page(frame))
+        let plane = &mut self.planes[plane];
+        if plane.is_empty() {
+            *plane = vec![None; self.blocks_per_plane].into();
+        }
+        let pages = plane[block].get_or_insert_with(|| vec![None; self.pages_per_block].into());
+        &mut pages[page.page as usize]
     }
 
     fn position(&self, block: BlockId) -> (usize, usize) {
@@ -48,19 +49,21 @@ impl BitStore for MemoryStore {
     }
 
     fn write(&mut self, page: PageAddress, words: &[u64]) -> Result<(), StorageError> {
-        let (plane, block) = self.position(page.block);
-        let plane = &mut self.planes[plane];
-        if plane.is_empty() {
-            *plane = vec![None; self.blocks_per_plane].into();
-        }
-        let pages = plane[block].get_or_insert_with(|| vec![None; self.pages_per_block].into());
-        let frame = pages[page.page as usize].get_or_insert_with(|| self.pool.take());
-        self.pool.page_mut(*frame).copy_from_slice(words);
+        let mut frame = self.frames.take();
+        frame.words_mut().copy_from_slice(words);
+        *self.place(page) = Some(frame);
         Ok(())
     }
 
-    fn words(&self, page: PageAddress, range: Range<usize>) -> Option<&[u64]> {
-        self.page(page).map(|words| &words[range])
+    fn keep(&mut self, page: PageAddress, frame: Frame) -> Result<(), StorageError> {
+        *self.place(page) = Some(frame);
+        Ok(())
+    }
+
+    fn frame(&self, page: PageAddress) -> Option<&Frame> {
+        let (plane, block) = self.position(page.block);
+        let block = self.planes[plane].get(block)?.as_ref()?;
+        block[page.page as usize].as_ref()
     }
 
     fn read(
@@ -69,8 +72,8 @@ impl BitStore for MemoryStore {
         range: Range<usize>,
         into: &mut [u64],
     ) -> Result<(), StorageError> {
-        match self.page(page) {
-            Some(words) => into.copy_from_slice(&words[range]),
+        match self.words(page, range) {
+            Some(words) => into.copy_from_slice(words),
             None => into.fill(0),
         }
         Ok(())
@@ -80,8 +83,10 @@ impl BitStore for MemoryStore {
         let (plane, block) = self.position(page.block);
         let block = self.planes[plane].get_mut(block).and_then(Option::as_mut);
         // A page that was programmed without data has no cell left to be raised.
-        if let Some(frame) = block.and_then(|block| block[page.page as usize]) {
-            self.pool.page_mut(frame).copy_from_slice(words);
+        if let Some(place) = block.and_then(|block| block[page.page as usize].as_mut()) {
+            // Others may hold what it was.
+            *place = self.frames.take();
+            place.words_mut().copy_from_slice(words);
         }
         Ok(())
     }
@@ -89,9 +94,8 @@ impl BitStore for MemoryStore {
     fn erase(&mut self, block: BlockId) -> Result<(), StorageError> {
         let (plane, block) = self.position(block);
         let block = self.planes[plane].get_mut(block);
-        if let Some(pages) = block.and_then(Option::take) {
-            let frames = pages.into_iter().flatten();
-            frames.for_each(|frame| self.pool.give_back(frame));
+        if let Some(block) = block {
+            *block = None;
         }
         Ok(())
     }

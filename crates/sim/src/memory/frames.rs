@@ -1,0 +1,233 @@
+//! Frames for pages of data, which several may hold at the same time: where it is kept, and who was given it or gives it. Nobody
+//! changes a frame that others hold: who wants to has one of its own first. So a page of data moves between them without being
+//! copied.
+//!
+//! Their memory comes from the operating system in large chunks: it gives each byte of it only when that is first written, in huge
+//! pages where it has them. Memory asked for page by page would take more time to be had than to be written.
+
+use std::cell::RefCell;
+use std::rc::{Rc, Weak};
+
+use bytes::{Buf, Bytes, BytesMut};
+use zerocopy::FromBytes;
+
+/// Bytes of a chunk, about: more than what the allocator would look for among what was freed before.
+const CHUNK_BYTES: usize = 64 << 20;
+
+/// Where frames for pages of one size come from, and go back to. Cheap to clone.
+#[derive(Clone)]
+pub struct Frames(Rc<Pool>);
+
+struct Pool {
+    page_words: usize,
+    pages_per_chunk: usize,
+    state: RefCell<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// What is left of the chunk that came last.
+    chunk: BytesMut,
+    chunks: usize,
+    /// Frames that somebody holds.
+    held: usize,
+    free: Vec<Rc<Page>>,
+}
+
+struct Page {
+    bytes: BytesMut,
+    pool: Weak<Pool>,
+}
+
+/// Memory for a page: one that holds it has it alone, others share it. Cheap to clone.
+#[derive(Clone)]
+pub struct Frame(Rc<Page>);
+
+impl Frames {
+    /// For pages of so many words.
+    pub fn of_pages(words: usize) -> Frames {
+        Frames::with_chunks(words, CHUNK_BYTES)
+    }
+
+    fn with_chunks(words: usize, chunk_bytes: usize) -> Frames {
+        let pages = chunk_bytes / 8 / words.max(1);
+        Frames(Rc::new(Pool {
+            page_words: words,
+            pages_per_chunk: pages.next_power_of_two(),
+            state: RefCell::default(),
+        }))
+    }
+
+    /// A frame that nobody else holds, of undefined content.
+    pub fn take(&self) -> Frame {
+        let state = &mut *self.0.state.borrow_mut();
+        state.held += 1;
+        Frame(match state.free.pop() {
+            Some(page) => page,
+            None => self.0.new_page(state),
+        })
+    }
+}
+
+impl Pool {
+    fn new_page(self: &Rc<Pool>, state: &mut State) -> Rc<Page> {
+        let bytes = self.page_words * 8;
+        if state.chunk.len() < bytes {
+            state.chunk = new_chunk(self.pages_per_chunk * bytes, state.chunks > 0);
+            state.chunks += 1;
+        }
+        Rc::new(Page {
+            bytes: state.chunk.split_to(bytes),
+            pool: Rc::downgrade(self),
+        })
+    }
+
+    /// Takes one back. With the last one, whoever held it, the operating system gets all memory back, unless there is little.
+    fn give_back(&self, page: Rc<Page>) {
+        let state = &mut *self.state.borrow_mut();
+        state.held -= 1;
+        if state.held > 0 || state.chunks <= 1 {
+            return state.free.push(page);
+        }
+        state.free.clear();
+        (state.chunk, state.chunks) = (BytesMut::new(), 0);
+    }
+}
+
+/// Zeroes that begin where a word may. Who holds little takes little: the first chunk is used by ordinary memory pages.
+#[cold]
+fn new_chunk(bytes: usize, huge: bool) -> BytesMut {
+    let room = bytes + align_of::<u64>();
+    let memory = match huge {
+        true => super::zeroed(room),
+        false => vec![0; room],
+    };
+    let skipped = memory.as_ptr().align_offset(align_of::<u64>());
+    // Nobody else has it, so that nothing is copied.
+    let mut chunk = BytesMut::from(Bytes::from(memory));
+    chunk.advance(skipped);
+    chunk
+}
+
+impl Frame {
+    /// What it holds.
+    #[inline]
+    pub fn words(&self) -> &[u64] {
+        <[u64]>::ref_from_bytes(&self.0.bytes).expect("frames begin and end at words")
+    }
+
+    /// The same, byte for byte.
+    #[inline]
+    pub fn bytes(&self) -> &[u8] {
+        &self.0.bytes
+    }
+
+    /// What it holds, to be changed: if others hold it, too, what they hold stays as it is, and this becomes another one.
+    #[inline]
+    pub fn words_mut(&mut self) -> &mut [u64] {
+        <[u64]>::mut_from_bytes(self.bytes_mut()).expect("frames begin and end at words")
+    }
+
+    /// The same, byte for byte.
+    #[inline]
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        if Rc::strong_count(&self.0) > 1 {
+            self.unshare();
+        }
+        let page = Rc::get_mut(&mut self.0).expect("nobody else holds it");
+        &mut page.bytes
+    }
+
+    /// Makes it another one with the same content.
+    #[cold]
+    fn unshare(&mut self) {
+        let pool = self.0.pool.upgrade();
+        // Whoever keeps a page longer than its pool has memory of its own for it.
+        let frames = pool.map_or_else(|| Frames::with_chunks(self.words().len(), 0), Frames);
+        let mut own = frames.take();
+        own.bytes_mut().copy_from_slice(self.bytes());
+        *self = own;
+    }
+}
+
+impl Drop for Frame {
+    #[inline]
+    fn drop(&mut self) {
+        if Rc::strong_count(&self.0) == 1
+            && let Some(pool) = self.0.pool.upgrade()
+        {
+            pool.give_back(self.0.clone());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_disjoint_and_used_again() {
+        let frames = Frames::with_chunks(2048 + 3, 1 << 20);
+        let most = frames.0.pages_per_chunk * 2 + 1;
+        let mut taken: Vec<Frame> = (0..most).map(|_| frames.take()).collect();
+        for (number, frame) in (0..).zip(&mut taken) {
+            let page = frame.words_mut();
+            assert_eq!(page.len(), 2051);
+            (page[0], page[2050]) = (number, !number);
+        }
+        for (number, frame) in (0..).zip(&taken) {
+            let page = frame.words();
+            assert_eq!((page[0], page[2050]), (number, !number));
+        }
+        taken.truncate(1);
+        taken.extend((1..most).map(|_| frames.take()));
+        assert_eq!(frames.0.state.borrow().chunks, 3);
+        assert_eq!(taken[0].words()[0], 0);
+    }
+
+    #[test]
+    fn what_others_hold_stays_as_it_is() {
+        let frames = Frames::of_pages(4);
+        let mut one = frames.take();
+        one.words_mut().fill(7);
+        let at = one.bytes().as_ptr();
+        let mut other = one.clone();
+        assert_eq!(other.bytes().as_ptr(), at, "nothing was copied");
+        other.words_mut()[0] = 8;
+        assert_eq!(
+            (one.words(), other.words()),
+            (&[7; 4][..], &[8, 7, 7, 7][..])
+        );
+        assert_eq!(one.words_mut().as_ptr().cast(), at, "it has it alone now");
+        assert_eq!(frames.0.state.borrow().held, 2);
+        drop(one);
+        assert_eq!(frames.take().bytes().as_ptr(), at, "it is used again");
+    }
+
+    #[test]
+    fn memory_that_nobody_holds_goes_back() {
+        let frames = Frames::with_chunks(512, 1 << 16);
+        let taken: Vec<Frame> = (0..3 * frames.0.pages_per_chunk)
+            .map(|_| frames.take())
+            .collect();
+        assert_eq!(frames.0.state.borrow().chunks, 3);
+        drop(taken);
+        let state = frames.0.state.borrow();
+        assert_eq!((state.held, state.chunks, state.free.len()), (0, 0, 0));
+        drop(state);
+        let mut frame = frames.take();
+        frame.words_mut().fill(7);
+        assert_eq!(frame.words(), [7; 512]);
+    }
+
+    #[test]
+    fn a_page_may_outlive_its_pool() {
+        let frames = Frames::of_pages(2);
+        let mut one = frames.take();
+        one.words_mut().fill(5);
+        let mut other = one.clone();
+        drop(frames);
+        other.words_mut()[1] = 6;
+        assert_eq!((one.words(), other.words()), (&[5, 5][..], &[5, 6][..]));
+    }
+}

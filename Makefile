@@ -16,6 +16,8 @@ BIN := .venv/bin
 
 # Which paths of the extension module are hot, as scripts/profile.sh measured it.
 PROFILE := target/pgo/bitline.profdata
+# What the compiler is told of them; nothing where there is no profile.
+PROFILE_FLAGS = $(shell test -s $(PROFILE) && echo -Cprofile-use=$(CURDIR)/$(PROFILE) -Cllvm-args=-no-pgo-warn-mismatch)
 
 # Everything that goes into the extension module; tests and benches of the crates do not.
 SOURCES := Cargo.toml Cargo.lock pyproject.toml \
@@ -50,8 +52,8 @@ mutants: system ## Change the firmware in 80 places, one at a time: which change
 bench: build ## Measure the speed of the simulator on this machine
 	$(BIN)/bitline bench
 
-bench-attach: system-tests ## Measure attached drives beside a bare file over FUSE and a bare copy over TCP (needs root)
-	cargo bench -p bitline-attach --bench fuse --bench tcp --locked
+bench-attach: $(PROFILE) system-tests ## Measure attached drives beside a bare file over FUSE and a bare copy over TCP (needs root)
+	scripts/own_flags.sh "$(PROFILE_FLAGS)" cargo bench -p bitline-attach --bench fuse --bench tcp --locked
 
 instructions: system ## Count the instructions of a simulated read and write, which no noise changes (needs valgrind)
 	python3 scripts/instructions.py
@@ -97,7 +99,7 @@ $(PROFILE): scripts/profile.sh scripts/extension.sh scripts/train.py | .venv/.st
 
 .venv/.stamp-extension: $(SOURCES) .venv/.stamp-packages $(wildcard $(PROFILE)) | system
 	rm -f .venv/.stamp-test-extension
-	scripts/extension.sh $$(test -s $(PROFILE) && echo -Cprofile-use=$(CURDIR)/$(PROFILE) -Cllvm-args=-no-pgo-warn-mismatch)
+	scripts/extension.sh $(PROFILE_FLAGS)
 	@touch $@
 
 # The checks and tests take one in release mode if there is one, or build another that shares with `cargo test` what it depends on.

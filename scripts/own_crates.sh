@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What cargo compiles Bitline's own crates with while scripts/extension.sh runs: rustc, with the flags that it was given.
+# What cargo compiles Bitline's own crates with while scripts/own_flags.sh runs: rustc, with the flags that it was given.
 #
 # Usage: scripts/own_crates.sh RUSTC ARGUMENT ...
 set -euo pipefail

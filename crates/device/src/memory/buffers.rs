@@ -376,11 +376,16 @@ impl Buffers {
         self.stores_data
     }
 
-    /// Shows a buffer's bytes to `look`; does nothing for [`BufferId::NONE`] and for what was given back.
+    /// Shows a buffer's bytes to `look`; does nothing for [`BufferId::NONE`]. What was given back is not to be read.
     #[inline]
     pub fn with<R>(&self, id: BufferId, look: impl FnOnce(&[u8]) -> R) -> Option<R> {
         let places = self.places.borrow();
-        places.get(id.index())?.memory_of(id)?.bytes().map(look)
+        let memory = places.get(id.index())?.memory_of(id);
+        debug_assert!(
+            memory.is_some(),
+            "what a buffer held that was given back is read"
+        );
+        memory?.bytes().map(look)
     }
 
     /// Lets `change` write a buffer's bytes; does nothing for [`BufferId::NONE`] and for what was given back.
@@ -395,8 +400,16 @@ impl Buffers {
     /// [`BufferId::NONE`], or if both are the same.
     pub fn with_pair(&self, from: BufferId, into: BufferId, change: impl FnOnce(&[u8], &mut [u8])) {
         let mut places = self.places.borrow_mut();
-        if let Ok([from_place, into_place]) = places.get_disjoint_mut([from.index(), into.index()])
-            && let Some(from) = from_place.memory_of(from).and_then(Memory::bytes)
+        let Ok([from_place, into_place]) = places.get_disjoint_mut([from.index(), into.index()])
+        else {
+            return;
+        };
+        let from = from_place.memory_of(from);
+        debug_assert!(
+            from.is_some(),
+            "what a buffer held that was given back is copied"
+        );
+        if let Some(from) = from.and_then(Memory::bytes)
             && let Some(into) = into_place.memory_of_mut(into).and_then(Memory::bytes_mut)
         {
             change(from, into);

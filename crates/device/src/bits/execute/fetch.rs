@@ -77,10 +77,11 @@ impl<'a> Fetches<'a> {
             return Err(Failure::Flash(fault));
         }
         let bits = &self.stage.bits;
-        // Their buffers are given back before further fetches take some.
-        for (at, rest, from, _taken) in rests {
-            bits.cache.merge(&rest, from, pages[at].id());
+        for (at, rest, from, _) in &rests {
+            bits.cache.merge(rest, *from, pages[*at].id());
         }
+        // Their buffers are given back before further fetches take some.
+        drop(rests);
         bits.sim.sleep_until(cached).await;
         self.top_up();
         let ones = ones.map(|ones| ones.get());

@@ -2,8 +2,9 @@
 //! 1-MiB sequential and 4-KiB random requests at depth 32. Needs root, /dev/fuse and fio.
 //!
 //! The drive in memory is small and in the state that lasts; the one in an image is new, as `bitline attach` makes it. All of them are
-//! there at the same time and take turns, as machines differ from one second to the next: a ratio is the median of those of each round. `cargo bench -p bitline-attach`; `BITLINE_FIO_SECONDS` is the length of each measurement, `BITLINE_ROUNDS`
-//! how many there are.
+//! there at the same time and take turns, as machines differ from one second to the next: a ratio is the median of those of each
+//! round. `cargo bench -p bitline-attach`; `BITLINE_FIO_SECONDS` is the length of each measurement, `BITLINE_ROUNDS` how many there
+//! are.
 
 #![allow(clippy::unwrap_used, reason = "a measurement that fails says where")]
 
@@ -136,6 +137,10 @@ fn measure(all: &mut [Measured]) {
             "--loops=6"
         };
         fio(&one.file, &["--rw=write", "--bs=1M", loops]);
+        if one.image.is_none() {
+            // Nor is it measured how fast the machine gives memory for what the drive caches.
+            fio(&one.file, &["--rw=randwrite", "--bs=4k"]);
+        }
         one.settle();
     }
     for _ in 0..rounds {

@@ -63,10 +63,10 @@ impl DriveFolder {
         let notes = self.notes.clone();
         let submitted = self.drive.submit(move |_, served| {
             let begun = served.begin(kind);
-            let work = work(served.clone());
             let telling = served.clone();
+            // The work is made where it is waited for, or there would be room for it twice.
             served.spawn(async move {
-                let done = work.await;
+                let done = work(telling.clone()).await;
                 begun.end(bytes.end - bytes.start, done.is_ok());
                 let done = done.map_err(|error| errno(&error, kind, &bytes, &notes));
                 telling.tell(move || answer(done));
@@ -236,7 +236,7 @@ impl Filesystem for DriveFolder {
         let work = move |served: Served| async move {
             requests::write(&served, offset, data).await?;
             match is_durable {
-                true => flush(&served).await,
+                true => Box::pin(flush(&served)).await,
                 false => Ok(()),
             }
         };

@@ -131,7 +131,8 @@ impl OnDrive {
         place(set, &mut entry, lent.as_deref(), &layout_of(&transfers));
         let completion = match set {
             CommandSet::Admin if entry.opcode == opcode::FORMAT_NVM => {
-                self.served.formatted(queue.admin(&entry)).await
+                // In a box, as every other command would take the room for it, too.
+                Box::pin(self.served.formatted(queue.admin(&entry))).await
             }
             CommandSet::Admin => queue.admin(&entry).await,
             _ => queue.io(&entry).await,
@@ -144,7 +145,7 @@ impl OnDrive {
             Err(_) => (Status::INTERNAL_ERROR, [0, 0]),
         };
         if set == CommandSet::Nvm && status.is_success() && self.has_to_be_durable(&entry) {
-            status = self.flush().await;
+            status = Box::pin(self.flush()).await;
         }
         begun.end(moved.into(), status.is_success());
         if let Some(done) = &mut promise.done {

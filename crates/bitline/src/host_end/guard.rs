@@ -45,7 +45,8 @@ impl Host {
         if is_outside || blocks.end <= options(self).first {
             return Ok(work().await?);
         }
-        let _using = self.check_plain(blocks, plain).await?;
+        // In a box, as it may have to open the volume: plain writes elsewhere, which are most, take no room for that.
+        let _using = Box::pin(self.check_plain(blocks, plain)).await?;
         Ok(work().await?)
     }
 

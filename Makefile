@@ -93,7 +93,7 @@ system-tests:
 	@touch $@
 
 # Made once and then kept: what has changed in the code since is built without. `make profile` makes it anew.
-$(PROFILE): scripts/profile.sh scripts/extension.sh scripts/train.py | .venv/.stamp-packages
+$(PROFILE): scripts/profile.sh scripts/extension.sh scripts/own_flags.sh scripts/train.py | .venv/.stamp-packages
 	rm -f .venv/.stamp-test-extension
 	scripts/profile.sh $@
 

@@ -236,7 +236,7 @@ impl Filesystem for DriveFolder {
         let work = move |served: Served| async move {
             requests::write(&served, offset, data).await?;
             match is_durable {
-                true => Box::pin(flush(&served)).await,
+                true => flush(&served).await,
                 false => Ok(()),
             }
         };

@@ -49,8 +49,7 @@ pub(super) async fn write(served: &Served, offset: u64, mut data: Data) -> Resul
         .lock(blocks.clone(), Access::Exclusive)
         .await;
     if inside(&bytes, block.block_bytes().into()) != blocks {
-        // In a box, as few writes need the room.
-        return Box::pin(write_parts(served, blocks, place.start, data.bytes())).await;
+        return write_parts(served, blocks, place.start, data.bytes()).await;
     }
     served.check_format()?;
     let buffer = block.lend(data.take());

@@ -11,8 +11,10 @@ mod served;
 mod trace;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
+use answers::Answers;
 use bitline::Drive;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 
@@ -60,6 +62,7 @@ pub struct Engine {
 #[derive(Clone)]
 pub struct Handle {
     jobs: Sender<Order>,
+    answers: Arc<Answers>,
 }
 
 /// What comes over the channel.
@@ -79,10 +82,12 @@ impl Engine {
     ) -> Result<Engine, EngineError> {
         let (jobs, orders) = unbounded();
         let (opened, is_open) = bounded(1);
+        let answers = Arc::<Answers>::default();
+        let of_drive = answers.clone();
         let thread = thread::Builder::new()
             .name("bitline drive".into())
-            .spawn(move || serve(open, pace, &orders, &opened))?;
-        let handle = Handle { jobs };
+            .spawn(move || serve(open, pace, of_drive, &orders, &opened))?;
+        let handle = Handle { jobs, answers };
         match is_open.recv() {
             Ok(()) => Ok(Engine {
                 handle,
@@ -144,6 +149,11 @@ impl Handle {
     ) -> Result<(), EngineError> {
         let order = Order::Do(Box::new(job));
         self.jobs.send(order).map_err(|_| EngineError::Gone)
+    }
+
+    /// Tells hosts, on this thread, what the drive's has not come to tell them yet.
+    pub(crate) fn tell_waiting(&self) {
+        self.answers.tell();
     }
 
     /// Has something looked at on the drive's thread, and waits for what comes of it.
@@ -208,11 +218,12 @@ impl Drop for Telling {
 fn serve(
     open: impl FnOnce() -> Result<Drive, bitline::Error>,
     pace: Pace,
+    answers: Arc<Answers>,
     orders: &Receiver<Order>,
     opened: &Sender<()>,
 ) -> Result<(), EngineError> {
     let mut drive = open()?;
-    let served = Served::new(&drive, pace)?;
+    let served = Served::new(&drive, pace, answers)?;
     // Who started it waits for this.
     let _ = opened.send(());
     let telling = Telling(served.clone());

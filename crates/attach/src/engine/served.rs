@@ -5,6 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Instant;
 
 use bitline::inside::sim::resource::RangeLock;
@@ -37,7 +38,7 @@ struct Inner {
     format: Format,
     counted: RefCell<[Counted; Kind::ALL.len()]>,
     lateness: RefCell<Lateness>,
-    answers: Answers,
+    answers: Arc<Answers>,
     /// What those who serve hosts keep here, by the numbers of [`Kept`].
     kept: RefCell<BTreeMap<u64, Rc<dyn Any>>>,
     kept_last: Cell<u64>,
@@ -66,7 +67,11 @@ pub struct Begun {
 }
 
 impl Served {
-    pub(super) fn new(drive: &Drive, pace: Pace) -> Result<Served, EngineError> {
+    pub(super) fn new(
+        drive: &Drive,
+        pace: Pace,
+        answers: Arc<Answers>,
+    ) -> Result<Served, EngineError> {
         let host = drive.host()?;
         let began = host.sim().now();
         Ok(Served(Rc::new(Inner {
@@ -80,7 +85,7 @@ impl Served {
             format: Format::default(),
             counted: RefCell::default(),
             lateness: RefCell::default(),
-            answers: Answers::default(),
+            answers,
             kept: RefCell::default(),
             kept_last: Cell::new(0),
             host,
@@ -182,8 +187,9 @@ impl Served {
         }
     }
 
-    /// Has a host told what became of a request, soon: together with others, if some come meanwhile.
-    pub(crate) fn tell(&self, answer: impl FnOnce() + 'static) {
+    /// Has a host told what became of a request, soon: together with others, if some come meanwhile, and by this thread or one that
+    /// comes by ([`Handle::tell_waiting`](super::Handle::tell_waiting)).
+    pub(crate) fn tell(&self, answer: impl FnOnce() + Send + 'static) {
         self.0.answers.add(Box::new(answer));
     }
 

@@ -1,11 +1,17 @@
 //! How much of requests is under way at once, so that memory stays bounded.
 
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Bytes that requests under way may have together.
 pub(super) struct Budget {
-    free: Mutex<u64>,
+    account: Mutex<Account>,
     given_back: Condvar,
+}
+
+struct Account {
+    free: u64,
+    /// How many wait for more: it is a call to the operating system to wake them.
+    waiting: u32,
 }
 
 /// What a request has of a budget, until it is dropped.
@@ -20,7 +26,10 @@ const OVERHEAD_BYTES: u64 = 1024;
 impl Budget {
     pub(super) fn of(bytes: u64) -> Arc<Budget> {
         Arc::new(Budget {
-            free: Mutex::new(bytes),
+            account: Mutex::new(Account {
+                free: bytes,
+                waiting: 0,
+            }),
             given_back: Condvar::new(),
         })
     }
@@ -28,25 +37,36 @@ impl Budget {
     /// Waits until there is room for a request of so many bytes.
     pub(super) fn take(self: &Arc<Budget>, bytes: u64) -> Share {
         let bytes = bytes + OVERHEAD_BYTES;
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        while *free < bytes {
-            let waited = self.given_back.wait(free);
-            free = waited.unwrap_or_else(PoisonError::into_inner);
+        let mut account = self.account();
+        while account.free < bytes {
+            account.waiting += 1;
+            let waited = self.given_back.wait(account);
+            account = waited.unwrap_or_else(PoisonError::into_inner);
+            account.waiting -= 1;
         }
-        *free -= bytes;
+        account.free -= bytes;
         Share {
             budget: self.clone(),
             bytes,
         }
     }
+
+    fn account(&self) -> MutexGuard<'_, Account> {
+        self.account.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
-        let free = self.budget.free.lock();
-        *free.unwrap_or_else(PoisonError::into_inner) += self.bytes;
-        // One that is too large for what is free now must not take the wakeup of another that fits.
-        self.budget.given_back.notify_all();
+        let is_awaited = {
+            let mut account = self.budget.account();
+            account.free += self.bytes;
+            account.waiting > 0
+        };
+        if is_awaited {
+            // One that is too large for what is free now must not take the wakeup of another that fits.
+            self.budget.given_back.notify_all();
+        }
     }
 }
 

@@ -51,7 +51,7 @@ impl DriveFolder {
     }
 
     /// Has a request carried out on the drive's thread, and `answer` told what came of it and how many bytes were moved.
-    fn submit<T: 'static, F>(
+    fn submit<T: Send + 'static, F>(
         &self,
         kind: Kind,
         bytes: Range<u64>,
@@ -77,6 +77,8 @@ impl DriveFolder {
         });
         // A drive that is gone has dropped the job, and with it the reply, which then says EIO.
         drop(submitted);
+        // While the drive is at it.
+        self.drive.tell_waiting();
     }
 
     fn flush(&self, reply: ReplyEmpty) {

@@ -52,12 +52,15 @@ pub enum StorageError {
     },
     /// Another drive, here or in another process, has the image open.
     #[error(
-        "{}: the image is in use by another drive; one that is attached or served is reached at its address instead",
-        path.display()
+        "{}: the image is in use by another drive{}; one that is attached or served is reached at its address instead",
+        path.display(),
+        process.map_or(String::new(), |process| format!(" of process {process}"))
     )]
     Locked {
         /// The image.
         path: PathBuf,
+        /// Who has it open, or one of those who read it, where the operating system tells.
+        process: Option<u32>,
     },
     /// The file is something else.
     #[error("{}: not a Bitline image: it does not begin with \"BITLINE\"", path.display())]

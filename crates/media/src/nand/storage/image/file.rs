@@ -73,10 +73,33 @@ impl HostFile {
             }),
             Err(rustix::io::Errno::WOULDBLOCK) => Err(StorageError::Locked {
                 path: path.to_owned(),
+                process: who_locked(&file),
             }),
             Err(error) => Err(io_error(path, "lock the image", error.into())),
         }
     }
+}
+
+/// A process that has locked a file, as Linux lists it; none where it does not, such as one in another container.
+fn who_locked(file: &File) -> Option<u32> {
+    let facts = file.metadata().ok()?;
+    let locks = std::fs::read_to_string("/proc/locks").ok()?;
+    locks
+        .lines()
+        .find_map(|line| locker(line, facts.dev(), facts.ino()))
+}
+
+/// The process of a line of `/proc/locks`, if it has locked the file of such a number (proc_locks(5)).
+fn locker(line: &str, device: u64, inode: u64) -> Option<u32> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    // Who waits for a lock has an arrow before its kind.
+    let [_, "FLOCK", _, _, process, number, ..] = words[..] else {
+        return None;
+    };
+    let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+    let is_it = number == format!("{major:02x}:{minor:02x}:{inode}");
+    // 0 stands for a process that this one cannot see.
+    process.parse().ok().filter(|process| is_it && *process > 0)
 }
 
 /// Makes the name of a file durable, as its own sync does not.
@@ -135,6 +158,32 @@ impl Drop for HostFile {
         if self.process == std::process::id() {
             // It cannot fail on a file that is locked.
             let _ = rustix::fs::flock(&self.file, FlockOperation::Unlock);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::locker;
+
+    #[test]
+    fn who_has_locked_a_file_is_found() {
+        let device = rustix::fs::makedev(0xfd, 0x100);
+        let of = |line| locker(line, device, 77);
+        assert_eq!(
+            of("3: FLOCK  ADVISORY  WRITE 4821 fd:100:77 0 EOF"),
+            Some(4821)
+        );
+        for other in [
+            "3: FLOCK  ADVISORY  WRITE 0 fd:100:77 0 EOF",
+            "3: FLOCK  ADVISORY  WRITE -1 fd:100:77 0 EOF",
+            "3: FLOCK  ADVISORY  WRITE 4821 fd:100:78 0 EOF",
+            "3: FLOCK  ADVISORY  WRITE 4821 fd:01:77 0 EOF",
+            "3: POSIX  ADVISORY  WRITE 4821 fd:100:77 0 EOF",
+            "3: -> FLOCK  ADVISORY  WRITE 4821 fd:100:77 0 EOF",
+            "",
+        ] {
+            assert_eq!(of(other), None, "{other}");
         }
     }
 }

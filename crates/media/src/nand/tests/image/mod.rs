@@ -102,7 +102,8 @@ fn one_drive_at_a_time() {
     let scratch = Scratch::new("lock");
     let d = create(&scratch.0);
     let error = Image::open(&scratch.0, CONTENT).expect_err("it is in use");
-    assert!(error.to_string().contains("in use by another drive"));
+    let told = format!("in use by another drive of process {};", std::process::id());
+    assert!(error.to_string().contains(&told), "{error}");
     drop(d);
     Image::open(&scratch.0, CONTENT).expect("it is free");
 }

@@ -137,7 +137,7 @@ def open_or_connect(place: PathLike, *, read_only: bool) -> Drive:
     return open(path=place, create=False, read_only=read_only)
 
 
-def to_attach(
+def served_configuration(
     preset: str | None, config: PathLike | None, settings: Mapping[str, Setting], image: Path | None
 ) -> _bitline.Config | None:
     """The configuration with which a drive is opened on another thread; None for that of an existing image.

@@ -28,7 +28,7 @@ from bitline.cli.attach import _stop
 from bitline.cli.endpoint import address
 from bitline.cli.live import facts, json_line, log_line, prometheus, table
 from bitline.errors import BusyError, UsageError
-from bitline.opening import Setting, to_attach
+from bitline.opening import Setting, served_configuration
 
 #: Roomy enough for the file systems, and quick to make them on.
 OPTIONS = [
@@ -263,7 +263,7 @@ def test_new_drives_have_what_file_systems_want(tmp_path: Path) -> None:
     def made(
         preset: str | None, file: Path | None, settings: dict[str, Setting], image: Path | None = None
     ) -> tuple[int, str]:
-        made = to_attach(preset, file, settings, image)
+        made = served_configuration(preset, file, settings, image)
         assert made is not None
         found = tomllib.loads(made.to_toml())
         return found["ftl"]["mapping_unit_bytes"], found["cache"]["mode"]
@@ -285,7 +285,7 @@ def test_new_drives_have_what_file_systems_want(tmp_path: Path) -> None:
     assert made(None, None, {"cache.mode": "off"}) == (4096, "off")
     assert made(None, None, {key: 0, "cache": {"mode": "read"}}) == (0, "read")
     bitline.open(path=image).close()
-    assert to_attach(None, None, {}, image) is None
+    assert served_configuration(None, None, {}, image) is None
     assert made("flash-cosmos", None, {}, image) == (0, "off")
     image.unlink()
     bitline.open(path=image, set={key: 4096, "cache.mode": "write"}).close()

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use bitline::Drive;
 use bitline::inside::InsideHost;
 
-use crate::engine::{Engine, EngineError, Handle, Pace, Snapshot, TraceFile};
+use crate::engine::{EngineError, Handle, Pace, Snapshot};
 use crate::fuse::{FuseError, FuseServer, Place, Threads};
 use crate::mount::{Beneath, FileSystem, MountError, Mounts};
 use crate::notes::Notes;
+use crate::serving::{Serving, ServingError};
 use crate::tcp::{Listen, Server, ServerError, ServerOptions};
 use crate::unmount::Unmount;
 
@@ -63,6 +64,15 @@ impl Options {
     }
 }
 
+impl From<ServingError> for AttachError {
+    fn from(error: ServingError) -> AttachError {
+        match error {
+            ServingError::Engine(error) => error.into(),
+            ServingError::Server(error) => error.into(),
+        }
+    }
+}
+
 /// What has become of an attachment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -71,21 +81,19 @@ pub enum State {
     Attached,
     /// Somebody has unmounted it.
     Unmounted,
-    /// The drive's thread has ended, which it does by itself only after a bug of Bitline.
+    /// The drive's thread has ended, or that of the server to which hosts connect, which they do by themselves only after a bug of
+    /// Bitline.
     Ended,
 }
 
 /// An attached drive. Dropping it detaches it, by force.
 pub struct Attachment {
-    engine: Option<Engine>,
-    handle: Handle,
+    /// The drive, and where hosts connect to it besides.
+    serving: Serving,
     fuse: Option<FuseServer>,
     mounts: Mounts,
-    /// Where hosts connect to it besides.
-    target: Option<Server>,
     /// The loop device.
     device: Option<PathBuf>,
-    trace: Option<TraceFile>,
     notes: Notes,
 }
 
@@ -106,8 +114,8 @@ impl Attachment {
             notes.note(line);
         }
         let mut mounts = Mounts::plan(image, at, options.mount.is_some())?;
-        let engine = match Engine::start(open, options.pace) {
-            Ok(engine) => engine,
+        let serving = match Serving::open(open, options.pace) {
+            Ok(serving) => serving,
             Err(error) => {
                 // That the drive cannot be opened is what is told; the next start removes a record that stays.
                 let _ = mounts.forget();
@@ -115,13 +123,10 @@ impl Attachment {
             }
         };
         let mut attachment = Attachment {
-            handle: engine.handle(),
-            engine: Some(engine),
+            serving,
             fuse: None,
             mounts,
-            target: None,
             device: None,
-            trace: None,
             notes,
         };
         // Dropping it undoes what was done.
@@ -130,22 +135,21 @@ impl Attachment {
     }
 
     fn set_up(&mut self, options: &Options) -> Result<(), AttachError> {
-        let trace = options.trace.as_ref();
-        let trace = trace.map(|path| TraceFile::begin(&self.handle, path));
-        self.trace = trace.transpose()?;
+        self.serving.begin_trace(options.trace.as_deref())?;
         let control = self.mounts.control().filter(|_| options.has_control);
         if let Some(target) = listening(options.target.as_ref(), control.as_deref()) {
-            self.target = Some(Server::start(self.handle.clone(), &target)?);
+            self.serving.listen(&target)?;
         }
         let place = Place {
             folder: self.mounts.folder(),
             control,
         };
-        let fuse = FuseServer::mount(&self.handle, place, options.threads, &self.notes)?;
+        let drive = self.serving.handle();
+        let fuse = FuseServer::mount(&drive, place, options.threads, &self.notes)?;
         let file = fuse.file();
         self.fuse = Some(fuse);
         if let Some(file_system) = options.mount {
-            let beneath = beneath(&self.handle)?;
+            let beneath = beneath(&drive)?;
             let (device, is_new) = self.mounts.mount(&file, file_system, &beneath)?;
             let device_name = device.display();
             self.notes.note(match is_new {
@@ -159,7 +163,7 @@ impl Attachment {
 
     /// Who hands jobs to the drive: other servers may share it.
     pub fn handle(&self) -> Handle {
-        self.handle.clone()
+        self.serving.handle()
     }
 
     /// The drive's file.
@@ -174,7 +178,7 @@ impl Attachment {
 
     /// Who serves it to hosts besides, if somebody does.
     pub fn target(&self) -> Option<&Server> {
-        self.target.as_ref()
+        self.serving.target()
     }
 
     /// The loop device, if there is one.
@@ -192,13 +196,13 @@ impl Attachment {
     /// # Errors
     /// As [`Handle::snapshot`].
     pub fn snapshot(&self) -> Result<Snapshot, AttachError> {
-        Ok(self.handle.snapshot()?)
+        Ok(self.serving.handle().snapshot()?)
     }
 
     /// What has become of it by now.
     pub fn state(&self) -> State {
         let is_served = self.fuse.as_ref().is_some_and(FuseServer::is_serving);
-        if !self.engine.as_ref().is_some_and(Engine::is_serving) {
+        if !self.serving.is_serving() {
             State::Ended
         } else if !is_served {
             State::Unmounted
@@ -222,17 +226,11 @@ impl Attachment {
             fuse.unmount(how)?;
         }
         self.fuse = None;
-        if let Some(target) = self.target.take() {
-            target.close();
-        }
-        let trace = self.trace.take();
-        let traced = trace.map_or(Ok(()), |trace| trace.write(&self.handle));
-        let closed = self.engine.take().map_or(Ok(()), Engine::close);
+        let stopped = self.serving.stop();
         let forgotten = self.mounts.forget();
         // An image that is not whole is the worst of it.
-        closed?;
-        forgotten?;
-        Ok(traced?)
+        stopped?;
+        Ok(forgotten?)
     }
 }
 

@@ -5,7 +5,8 @@
 //! on that; `attachment` is all of it, from the image to the mount point. `tcp` serves hosts on a network; `serving` is all of
 //! that, from the image to the socket. `initiator` is a host's end: a drive that another process serves. `mounted` finds where
 //! files of a file system lie that is on a drive, so that tasks, streams and collectors work on them. `commands` runs what the
-//! operating system has commands for, and `system` reads its tables.
+//! operating system has commands for, `system` reads its tables, and `unmount` unmounts; `buffers` are for the data of requests, and
+//! `notes` what there is to tell besides figures.
 
 pub mod attachment;
 mod buffers;

@@ -1,6 +1,6 @@
 //! A drive that is served to hosts on a network: everything from the image to the socket.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use bitline::Drive;
 use serde::Serialize;
@@ -52,16 +52,37 @@ impl Serving {
         trace: Option<PathBuf>,
     ) -> Result<Serving, ServingError> {
         options.validate()?;
+        let mut serving = Serving::open(open, pace)?;
+        serving.begin_trace(trace.as_deref())?;
+        serving.listen(options)?;
+        Ok(serving)
+    }
+
+    /// Opens a drive, which hosts cannot connect to yet.
+    pub(crate) fn open(
+        open: impl FnOnce() -> Result<Drive, bitline::Error> + Send + 'static,
+        pace: Pace,
+    ) -> Result<Serving, EngineError> {
         let engine = Engine::start(open, pace)?;
-        let handle = engine.handle();
-        let trace = trace.map(|path| TraceFile::begin(&handle, &path));
-        let trace = trace.transpose()?;
         Ok(Serving {
-            target: Some(Server::start(handle.clone(), options)?),
+            handle: engine.handle(),
             engine: Some(engine),
-            handle,
-            trace,
+            target: None,
+            trace: None,
         })
+    }
+
+    /// Keeps a trace from now on, if there is to be a file of one.
+    pub(crate) fn begin_trace(&mut self, path: Option<&Path>) -> Result<(), EngineError> {
+        let trace = path.map(|path| TraceFile::begin(&self.handle, path));
+        self.trace = trace.transpose()?;
+        Ok(())
+    }
+
+    /// Lets hosts connect from now on.
+    pub(crate) fn listen(&mut self, options: &ServerOptions) -> Result<(), ServerError> {
+        self.target = Some(Server::start(self.handle.clone(), options)?);
+        Ok(())
     }
 
     /// Who hands jobs to the drive.
@@ -74,10 +95,10 @@ impl Serving {
         self.target.as_ref()
     }
 
-    /// Whether drive and server are still there.
+    /// Whether the drive is still there, and who serves it to hosts.
     pub fn is_serving(&self) -> bool {
         self.engine.as_ref().is_some_and(Engine::is_serving)
-            && self.target.as_ref().is_some_and(Server::is_serving)
+            && self.target.as_ref().is_none_or(Server::is_serving)
     }
 
     /// What both have done so far.
@@ -95,7 +116,7 @@ impl Serving {
     /// Closes all connections, lets commands end that the drive has begun, writes the trace, makes the image durable and closes it.
     ///
     /// # Errors
-    /// A trace or an image that cannot be written.
+    /// A trace or an image that cannot be written; of both, the image, as one that is not whole is worse.
     pub fn stop(&mut self) -> Result<(), ServingError> {
         if let Some(target) = self.target.take() {
             target.close();

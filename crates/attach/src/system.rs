@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 /// Something that is mounted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Mounted {
+pub(crate) struct MountEntry {
     /// The number of its device, major and minor, with a colon between.
     pub(crate) number: String,
     /// Where.
@@ -23,14 +23,14 @@ pub(crate) struct Mounted {
 }
 
 /// Everything that is mounted, in the order in which it was.
-pub(crate) fn mounted() -> io::Result<Vec<Mounted>> {
+pub(crate) fn mounted() -> io::Result<Vec<MountEntry>> {
     let table = fs::read("/proc/self/mountinfo")?;
     let lines = table.split(|byte| *byte == b'\n');
     Ok(lines.filter_map(mounted_by).collect())
 }
 
 /// What a line of mountinfo says (proc(5)).
-fn mounted_by(line: &[u8]) -> Option<Mounted> {
+fn mounted_by(line: &[u8]) -> Option<MountEntry> {
     let words: Vec<&[u8]> = line.split(|byte| *byte == b' ').collect();
     let dash = words.iter().position(|word| *word == b"-")?;
     let text = |word: &[u8]| String::from_utf8_lossy(word).into_owned();
@@ -39,7 +39,7 @@ fn mounted_by(line: &[u8]) -> Option<Mounted> {
     let options = of_mount
         .split(',')
         .chain(of_file_system.iter().flat_map(|all| all.split(',')));
-    Some(Mounted {
+    Some(MountEntry {
         options: options.map(str::to_owned).collect(),
         number: text(words.get(2)?),
         at: unescaped(words.get(4)?),

@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 use crate::config::Config;
 use crate::error::{attaching, engine, internal, json, said};
 use crate::listening::places;
+use crate::opening::opening;
 use crate::waiting::wait_while;
 
 /// A drive that is served as a file, and mounted, until it is stopped.
@@ -117,19 +118,5 @@ impl Attachment {
 impl Attachment {
     fn attached(&self) -> MutexGuard<'_, Attached> {
         self.attached.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// What opens a drive on its own thread: of the configuration, in the image if one is given; or the one in an existing image.
-pub(crate) fn opening(
-    config: Option<&Config>,
-    image: Option<PathBuf>,
-) -> impl FnOnce() -> Result<bitline::Drive, bitline::Error> + Send + use<> {
-    let config = config.map(|config| config.0.clone());
-    move || match (config, image) {
-        (None, Some(path)) => bitline::Drive::open_existing_image(&path),
-        (None, None) => bitline::Drive::open(bitline::Config::preset(bitline::DEFAULT_PRESET)?),
-        (Some(config), Some(path)) => bitline::Drive::open_image(config, &path),
-        (Some(config), None) => bitline::Drive::open(config),
     }
 }

@@ -16,6 +16,7 @@ mod listening;
 mod memory;
 mod mounted;
 mod mqsim;
+mod opening;
 mod pending;
 mod progress;
 mod remote;

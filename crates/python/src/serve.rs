@@ -9,10 +9,10 @@ use ::attach::serving::Serving;
 use ::attach::tcp::ServerOptions;
 use pyo3::prelude::*;
 
-use crate::attach::opening;
 use crate::config::Config;
 use crate::error::{json, said, serving};
 use crate::listening::places;
+use crate::opening::opening;
 use crate::waiting::wait_while;
 
 /// A drive that is served over NVMe/TCP until it is stopped.

@@ -17,6 +17,7 @@ from bitline.cli.serving import (
     NewImage,
     Pace,
     Trace,
+    allow_connections,
     check_files,
     may_listen,
     metrics_place,
@@ -25,7 +26,7 @@ from bitline.cli.serving import (
 from bitline.cli.signals import Signals, counted
 from bitline.display.formats import size
 from bitline.errors import BusyError, InternalError
-from bitline.opening import to_attach
+from bitline.opening import served_configuration
 
 
 def attach(
@@ -74,8 +75,10 @@ def attach(
     for text in listen or ():
         may_listen(text, anywhere=None)
     check_files(image, trace)
-    wanted = to_attach(preset, config, settings(set_), image)
+    wanted = served_configuration(preset, config, settings(set_), image)
     shown = Shown(f"{image or 'a drive in memory'} at {folder}, pace {pace}", as_json=as_json)
+    if listen or socket:
+        allow_connections()
     with counted() as signals:
         attachment = _bitline.Attachment(
             folder, wanted, image, pace=pace, mount=mount, trace=trace, listen=listen or (), socket=socket
@@ -115,7 +118,7 @@ class _Attached:
         for line in self.attachment.notes():
             self.shown.say(line)
         if state == "ended":
-            raise InternalError("the drive's thread has ended by a bug of Bitline, as told above")
+            raise InternalError("a thread of the drive or its server has ended by a bug of Bitline, as told above")
         if state == "unmounted":
             self.shown.say("it was unmounted")
         return state == "attached"

@@ -1,6 +1,5 @@
 """`bitline serve`: a drive that hosts connect to over NVMe/TCP, until Ctrl-C."""
 
-import resource
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from bitline.cli.serving import (
     NewImage,
     Pace,
     Trace,
+    allow_connections,
     check_files,
     may_listen,
     metrics_place,
@@ -25,10 +25,7 @@ from bitline.cli.serving import (
 )
 from bitline.cli.signals import counted
 from bitline.errors import InternalError, UsageError
-from bitline.opening import to_attach
-
-#: 2,048 connections, and what else is open.
-_FILES = 2048 + 64
+from bitline.opening import served_configuration
 
 
 def serve(
@@ -83,9 +80,9 @@ def serve(
         raise UsageError("--listen-anywhere says where --listen may be; give that, too")
     place = metrics_place(metrics, anywhere=metrics_anywhere)
     check_files(image, trace)
-    wanted = to_attach(preset, config, settings(set_), image)
+    wanted = served_configuration(preset, config, settings(set_), image)
     shown = Shown(f"{image or 'a drive in memory'}, pace {pace}", as_json=as_json)
-    _allow_connections()
+    allow_connections()
     with counted() as signals:
         server = _bitline.Server(
             places, wanted, image, socket=socket, pace=pace, hosts=hosts, nqn=nqn, trace=trace
@@ -96,14 +93,6 @@ def serve(
             server.stop()
     if trace is not None:
         shown.say(f"wrote {trace}")
-
-
-def _allow_connections() -> None:
-    """Let this process have a file open for each connection, as far as it may: often 1,024 are allowed."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != resource.RLIM_INFINITY:
-        most = _FILES if hard == resource.RLIM_INFINITY else min(hard, _FILES)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """What commands that serve a drive share: their options, and what they do until somebody ends them."""
 
 import json
+import resource
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Protocol
@@ -13,6 +14,8 @@ from bitline.cli.options import destination, distinct
 from bitline.cli.signals import Signals
 from bitline.errors import UsageError
 
+#: 2,048 connections, and what else is open.
+_FILES = 2048 + 64
 #: Seconds between two looks at the drive.
 _INTERVAL_S = 1.0
 #: Seconds that Ctrl-C may have to wait.
@@ -104,6 +107,14 @@ def check_files(image: Path | None, trace: Path | None) -> None:
     distinct(("the image", image), ("--trace", trace))
     if trace is not None:
         destination("--trace", trace)
+
+
+def allow_connections() -> None:
+    """Let this process have a file open for each connection, as far as it may: often 1,024 are allowed."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY:
+        most = _FILES if hard == resource.RLIM_INFINITY else min(hard, _FILES)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
 
 
 def show_until_ended(

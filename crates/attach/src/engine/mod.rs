@@ -21,12 +21,9 @@ use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 pub use drift::Drift;
 pub use figures::{Kind, KindFigures, Latencies, Snapshot};
 pub use pace::{Pace, PaceError};
-pub use served::{Begun, Kept, Served};
-pub use trace::TraceFile;
-
-/// What somebody outside wants of the drive: it is called on the drive's thread, where it may look at the drive and have work
-/// begin on it ([`Served::spawn`]). It lets no simulated time pass by itself.
-pub type Job = Box<dyn FnOnce(&mut Drive, &Served) + Send>;
+pub use served::Served;
+pub(crate) use served::Kept;
+pub(crate) use trace::TraceFile;
 
 /// Why a drive is not served.
 #[derive(Debug, thiserror::Error)]
@@ -67,7 +64,9 @@ pub struct Handle {
 
 /// What comes over the channel.
 enum Order {
-    Do(Job),
+    /// Somebody outside wants something of the drive: it is called on the drive's thread, where it may look at the drive and have work
+    /// begin on it ([`Served::spawn`]). It lets no simulated time pass by itself.
+    Do(Box<dyn FnOnce(&mut Drive, &Served) + Send>),
     Close,
 }
 
@@ -139,7 +138,8 @@ impl Drop for Engine {
 }
 
 impl Handle {
-    /// Hands it a job; what becomes of it the job tells by itself.
+    /// Hands it a job, which may look at the drive and have work begin on it ([`Served::spawn`]), and lets no simulated time pass by
+    /// itself. What becomes of it the job tells.
     ///
     /// # Errors
     /// [`EngineError::Gone`].
@@ -327,6 +327,27 @@ mod tests {
             engine.close().expect("it has no image");
             assert!(began.elapsed().as_secs() < 5, "{pace:?}");
         }
+    }
+
+    #[test]
+    fn an_answer_that_waits_for_a_busy_drive_is_told_by_another_thread() {
+        let engine = Engine::start(small, Pace::None).expect("a drive");
+        let handle = engine.handle();
+        let (tell, told) = bounded(1);
+        let (begin, has_begun) = bounded(1);
+        let (end, may_end) = bounded::<()>(1);
+        let busy = handle.submit(move |_, served| {
+            served.tell(move || tell.send(()).expect("it is waited for"));
+            begin.send(()).expect("it is waited for");
+            may_end.recv().expect("it is let end");
+        });
+        busy.expect("it is served");
+        has_begun.recv().expect("it begins");
+        assert!(told.is_empty());
+        handle.tell_waiting();
+        assert!(told.try_recv().is_ok());
+        end.send(()).expect("it waits for this");
+        engine.close().expect("it has no image");
     }
 
     /// Although what is kept keeps itself.

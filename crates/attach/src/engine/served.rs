@@ -45,7 +45,7 @@ struct Inner {
 }
 
 /// Where something is kept on the thread of one drive, for whoever is on another thread.
-pub struct Kept<T> {
+pub(crate) struct Kept<T> {
     number: u64,
     kind: PhantomData<fn() -> T>,
 }
@@ -60,7 +60,7 @@ impl<T> Copy for Kept<T> {}
 
 /// A request that the drive is at.
 #[must_use = "it counts as one in flight until it is ended"]
-pub struct Begun {
+pub(crate) struct Begun {
     served: Served,
     kind: Kind,
     at: Time,
@@ -110,7 +110,7 @@ impl Served {
     /// Logical blocks that the file over FUSE is writing: a request that reads some, to write them back with a part changed, has
     /// them exclusively. It covers requests of that file alone: hosts over NVMe write whole blocks, and two hosts that write the same
     /// block have to agree on that anyway.
-    pub fn writing(&self) -> &RangeLock {
+    pub(crate) fn writing(&self) -> &RangeLock {
         &self.0.writing
     }
 
@@ -118,7 +118,7 @@ impl Served {
     ///
     /// # Errors
     /// That it is.
-    pub fn check_format(&self) -> Result<(), bitline::Error> {
+    pub(crate) fn check_format(&self) -> Result<(), bitline::Error> {
         match self.0.format.is_kept() {
             true => Ok(()),
             false => Err(HostError::Usage(
@@ -129,7 +129,7 @@ impl Served {
     }
 
     /// Has the namespace formatted by `format`, for another host; then looks how long its blocks are now.
-    pub async fn formatted<T>(&self, format: impl Future<Output = T>) -> T {
+    pub(crate) async fn formatted<T>(&self, format: impl Future<Output = T>) -> T {
         self.0.format.begin();
         let done = format.await;
         let block = self.host().block();
@@ -147,7 +147,7 @@ impl Served {
     }
 
     /// Keeps something on this thread for jobs to come, which find it again by what this gives.
-    pub fn keep<T: 'static>(&self, value: Rc<T>) -> Kept<T> {
+    pub(crate) fn keep<T: 'static>(&self, value: Rc<T>) -> Kept<T> {
         let number = self.0.kept_last.get() + 1;
         self.0.kept_last.set(number);
         self.0.kept.borrow_mut().insert(number, value);
@@ -158,7 +158,7 @@ impl Served {
     }
 
     /// What is kept there; none once it was given back.
-    pub fn kept<T: 'static>(&self, at: Kept<T>) -> Option<Rc<T>> {
+    pub(crate) fn kept<T: 'static>(&self, at: Kept<T>) -> Option<Rc<T>> {
         let kept = self.0.kept.borrow().get(&at.number).cloned();
         Some(
             kept?
@@ -168,7 +168,7 @@ impl Served {
     }
 
     /// What was kept there, and is not any more.
-    pub fn give_back<T: 'static>(&self, at: Kept<T>) -> Option<Rc<T>> {
+    pub(crate) fn give_back<T: 'static>(&self, at: Kept<T>) -> Option<Rc<T>> {
         let kept = self.0.kept.borrow_mut().remove(&at.number);
         Some(
             kept?
@@ -178,7 +178,7 @@ impl Served {
     }
 
     /// A request begins now, which is counted when it is ended ([`Begun::end`]).
-    pub fn begin(&self, kind: Kind) -> Begun {
+    pub(crate) fn begin(&self, kind: Kind) -> Begun {
         self.0.in_flight.set(self.0.in_flight.get() + 1);
         Begun {
             served: self.clone(),
@@ -242,7 +242,7 @@ impl Served {
 impl Begun {
     /// The request has ended and its completion is told now, or together with others in a moment: so many bytes were moved, unless it
     /// failed.
-    pub fn end(self, bytes: u64, is_fine: bool) {
+    pub(crate) fn end(self, bytes: u64, is_fine: bool) {
         let inner = &self.served.0;
         let now = inner.host.sim().now();
         let counted = &mut inner.counted.borrow_mut()[self.kind as usize];

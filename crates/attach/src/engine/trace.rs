@@ -10,7 +10,7 @@ use super::{EngineError, Handle};
 
 /// A trace that is being recorded: memory grows with every request.
 #[derive(Debug)]
-pub struct TraceFile {
+pub(crate) struct TraceFile {
     path: PathBuf,
 }
 
@@ -19,7 +19,7 @@ impl TraceFile {
     ///
     /// # Errors
     /// [`EngineError`]; a drive that records a trace already.
-    pub fn begin(handle: &Handle, path: &Path) -> Result<TraceFile, EngineError> {
+    pub(crate) fn begin(handle: &Handle, path: &Path) -> Result<TraceFile, EngineError> {
         handle.ask(|drive, _| drive.start_trace(Keep::All))??;
         Ok(TraceFile { path: path.into() })
     }
@@ -28,7 +28,7 @@ impl TraceFile {
     ///
     /// # Errors
     /// [`EngineError::Trace`] for a file that cannot be written; [`EngineError`].
-    pub fn write(self, handle: &Handle) -> Result<(), EngineError> {
+    pub(crate) fn write(self, handle: &Handle) -> Result<(), EngineError> {
         let path = self.path.clone();
         let written = handle.ask(move |drive, _| {
             drive.stop_trace()?;

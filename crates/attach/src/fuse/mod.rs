@@ -86,7 +86,7 @@ impl Default for Threads {
 }
 
 /// A drive that is served as a file. Dropping it unmounts, as well as it can.
-pub struct FuseServer {
+pub(crate) struct FuseServer {
     session: Option<BackgroundSession>,
     folder: PathBuf,
     bytes: u64,
@@ -94,7 +94,7 @@ pub struct FuseServer {
 
 /// Where a drive is served as a file.
 #[derive(Clone, Debug)]
-pub struct Place<'a> {
+pub(crate) struct Place<'a> {
     /// The folder.
     pub folder: &'a Path,
     /// The socket at which the drive is controlled, if it has one: `about` tells of it.
@@ -117,7 +117,7 @@ impl FuseServer {
     ///
     /// # Errors
     /// [`FuseError`].
-    pub fn mount(
+    pub(crate) fn mount(
         drive: &Handle,
         place: Place<'_>,
         threads: Threads,
@@ -169,23 +169,18 @@ impl FuseServer {
         })
     }
 
-    /// The folder.
-    pub fn folder(&self) -> &Path {
-        &self.folder
-    }
-
     /// The drive's file.
-    pub fn file(&self) -> PathBuf {
+    pub(crate) fn file(&self) -> PathBuf {
         self.folder.join(attributes::DRIVE)
     }
 
     /// Bytes of the drive's file.
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
     /// Whether it is served: not any more once somebody has unmounted it.
-    pub fn is_serving(&self) -> bool {
+    pub(crate) fn is_serving(&self) -> bool {
         self.session
             .as_ref()
             .is_some_and(|session| !session.guard.is_finished())
@@ -195,7 +190,7 @@ impl FuseServer {
     ///
     /// # Errors
     /// [`FuseError::Busy`] unless by force, [`FuseError::Unmount`]; it is then still served.
-    pub fn unmount(&mut self, how: Unmount) -> Result<(), FuseError> {
+    pub(crate) fn unmount(&mut self, how: Unmount) -> Result<(), FuseError> {
         let Some(session) = self.session.take() else {
             return Ok(());
         };

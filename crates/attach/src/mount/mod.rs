@@ -75,7 +75,7 @@ pub enum MountError {
 
 /// What a file system has to know of the drive that it is to be on.
 #[derive(Clone, Copy, Debug)]
-pub struct Beneath {
+pub(crate) struct Beneath {
     /// Bytes of a flash page, which the drive writes at once.
     pub page_bytes: u64,
     /// Bytes of its file that hold data.
@@ -83,7 +83,7 @@ pub struct Beneath {
 }
 
 /// What is set up for a drive that is served: its record, and the steps above its file.
-pub struct Mounts {
+pub(crate) struct Mounts {
     record: Option<Record>,
     set_up: SetUp,
 }
@@ -93,10 +93,10 @@ impl Mounts {
     ///
     /// # Errors
     /// What the operating system refuses.
-    pub fn undo_stale() -> Result<Vec<String>, MountError> {
+    pub(crate) fn undo_stale() -> Result<Vec<String>, MountError> {
         let folder = records()?;
         let found =
-            record::stale(&folder).map_err(system(&folder, "read the records of servers"))?;
+            record::stale(&folder).map_err(refused(&folder, "read the records of servers"))?;
         let mut lines = Vec::new();
         for (record, set_up) in found {
             if let Some(set_up) = set_up {
@@ -119,7 +119,7 @@ impl Mounts {
             }
             record
                 .remove()
-                .map_err(system(&folder, "remove a record"))?;
+                .map_err(refused(&folder, "remove a record"))?;
         }
         Ok(lines)
     }
@@ -129,29 +129,29 @@ impl Mounts {
     ///
     /// # Errors
     /// What the operating system refuses.
-    pub fn plan(
+    pub(crate) fn plan(
         image: Option<&Path>,
         folder: &Path,
         is_mounted: bool,
     ) -> Result<Mounts, MountError> {
         let absolute = |path: &Path| {
             path.canonicalize()
-                .map_err(system(path, "find this folder"))
+                .map_err(refused(path, "find this folder"))
         };
         let image = image.map(std::path::absolute).transpose();
         let mut set_up = SetUp {
-            image: image.map_err(system(folder, "find the image"))?,
+            image: image.map_err(refused(folder, "find the image"))?,
             folder: absolute(folder)?,
             ..SetUp::default()
         };
         // A server that has just been killed may be about to let go of what is mounted there: that is told as it is.
-        let there = std::fs::metadata(&set_up.folder).map_err(system(folder, "mount here"))?;
+        let there = std::fs::metadata(&set_up.folder).map_err(refused(folder, "mount here"))?;
         if !there.is_dir() {
             let source = io::Error::from(io::ErrorKind::NotADirectory);
-            return Err(system(folder, "mount here")(source));
+            return Err(refused(folder, "mount here")(source));
         }
-        let all = system::mounted().map_err(system(folder, "read what is mounted"))?;
-        let is_taken = |one: &system::Mounted| {
+        let all = system::mounted().map_err(refused(folder, "read what is mounted"))?;
+        let is_taken = |one: &system::MountEntry| {
             let is_on_loop = one.source.to_string_lossy().starts_with("/dev/loop");
             one.at == set_up.folder && (is_on_loop || is_drives_file(one))
         };
@@ -168,23 +168,23 @@ impl Mounts {
         }
         let record = Record::new(&records, &set_up);
         Ok(Mounts {
-            record: Some(record.map_err(system(&records, "write a record"))?),
+            record: Some(record.map_err(refused(&records, "write a record"))?),
             set_up,
         })
     }
 
     /// Where the drive's file is to be.
-    pub fn folder(&self) -> &Path {
+    pub(crate) fn folder(&self) -> &Path {
         &self.set_up.folder
     }
 
     /// Where processes of this user are to reach the drive, until all is forgotten.
-    pub fn control(&self) -> Option<PathBuf> {
+    pub(crate) fn control(&self) -> Option<PathBuf> {
         self.record.as_ref().map(Record::socket)
     }
 
     /// Where the file system is to be, if there is to be one.
-    pub fn mount_point(&self) -> Option<&Path> {
+    pub(crate) fn mount_point(&self) -> Option<&Path> {
         self.set_up.mount.as_deref()
     }
 
@@ -192,7 +192,7 @@ impl Mounts {
     ///
     /// # Errors
     /// [`MountError::Held`], [`MountError::Data`] and all others; [`Mounts::undo`] undoes what was done by then.
-    pub fn mount(
+    pub(crate) fn mount(
         &self,
         file: &Path,
         file_system: FileSystem,
@@ -200,7 +200,7 @@ impl Mounts {
     ) -> Result<(PathBuf, bool), MountError> {
         let Some(at) = self.mount_point() else {
             let source = io::Error::from(io::ErrorKind::InvalidInput);
-            return Err(system(file, "mount what was not planned to be")(source));
+            return Err(refused(file, "mount what was not planned to be")(source));
         };
         let file = file.as_os_str();
         let options = [
@@ -238,7 +238,7 @@ impl Mounts {
     }
 
     /// Whether the file system that was mounted still is.
-    pub fn is_mounted(&self, device: &Path) -> bool {
+    pub(crate) fn is_mounted(&self, device: &Path) -> bool {
         let Some(at) = self.mount_point() else {
             return false;
         };
@@ -252,7 +252,7 @@ impl Mounts {
     ///
     /// # Errors
     /// [`MountError::Busy`], if in order.
-    pub fn undo(&self, how: Unmount) -> Result<(), MountError> {
+    pub(crate) fn undo(&self, how: Unmount) -> Result<(), MountError> {
         undo_above(&self.set_up, how)
     }
 
@@ -260,18 +260,20 @@ impl Mounts {
     ///
     /// # Errors
     /// What the operating system refuses.
-    pub fn forget(&mut self) -> Result<(), MountError> {
+    pub(crate) fn forget(&mut self) -> Result<(), MountError> {
         remove_own_folder(&self.set_up)?;
         let folder = &self.set_up.folder;
         match self.record.take() {
-            Some(record) => record.remove().map_err(system(folder, "remove the record")),
+            Some(record) => record
+                .remove()
+                .map_err(refused(folder, "remove the record")),
             None => Ok(()),
         }
     }
 }
 
 /// An error of the operating system.
-fn system<'a>(path: &'a Path, what: &'static str) -> impl FnOnce(io::Error) -> MountError + 'a {
+fn refused<'a>(path: &'a Path, what: &'static str) -> impl FnOnce(io::Error) -> MountError + 'a {
     move |source| MountError::System {
         path: path.to_owned(),
         what,
@@ -283,7 +285,7 @@ fn records() -> Result<PathBuf, MountError> {
     let folder = record::folder();
     match record::prepare(&folder) {
         Ok(()) => Ok(folder),
-        Err(error) => Err(system(&folder, "keep records in this folder")(error)),
+        Err(error) => Err(refused(&folder, "keep records in this folder")(error)),
     }
 }
 
@@ -294,11 +296,11 @@ fn own_folder(records: &Path) -> Result<PathBuf, MountError> {
         match std::fs::create_dir(&path) {
             Ok(()) => return Ok(path),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(system(&path, "make a folder for the drive's file")(error)),
+            Err(error) => return Err(refused(&path, "make a folder for the drive's file")(error)),
         }
     }
     let source = io::Error::from(io::ErrorKind::AlreadyExists);
-    Err(system(records, "make a folder for the drive's file")(
+    Err(refused(records, "make a folder for the drive's file")(
         source,
     ))
 }
@@ -309,22 +311,22 @@ fn remove_own_folder(set_up: &SetUp) -> Result<(), MountError> {
     }
     match std::fs::remove_dir(&set_up.folder) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(system(&set_up.folder, "remove this folder")(error))
+            Err(refused(&set_up.folder, "remove this folder")(error))
         }
         _ => Ok(()),
     }
 }
 
 /// Whether it is the file of a drive. Without fusermount3 the kernel is not told the subtype.
-fn is_drives_file(one: &system::Mounted) -> bool {
+fn is_drives_file(one: &system::MountEntry) -> bool {
     one.kind.starts_with("fuse") && one.source == Path::new(crate::fuse::NAME)
 }
 
 /// Undoes all of what a server had set up that is gone.
 fn undo(set_up: &SetUp, how: Unmount) -> Result<(), MountError> {
     undo_above(set_up, how)?;
-    let is_its = |one: &system::Mounted| one.at == set_up.folder && is_drives_file(one);
-    let all = system::mounted().map_err(system(&set_up.folder, "tell what is mounted"))?;
+    let is_its = |one: &system::MountEntry| one.at == set_up.folder && is_drives_file(one);
+    let all = system::mounted().map_err(refused(&set_up.folder, "tell what is mounted"))?;
     for one in all.iter().filter(|one| is_its(one)) {
         unmounted(&one.at, how)?;
     }
@@ -336,8 +338,8 @@ fn undo_above(set_up: &SetUp, how: Unmount) -> Result<(), MountError> {
         return Ok(());
     };
     let file = set_up.folder.join(crate::fuse::DRIVE);
-    let devices = system::loops_of(&file).map_err(system(&file, "find its loop device"))?;
-    let all = system::mounted().map_err(system(at, "tell what is mounted"))?;
+    let devices = system::loops_of(&file).map_err(refused(&file, "find its loop device"))?;
+    let all = system::mounted().map_err(refused(at, "tell what is mounted"))?;
     for one in all.iter().rev() {
         if devices.contains(&one.source) {
             unmounted(&one.at, how)?;
@@ -361,6 +363,6 @@ fn unmounted(at: &Path, how: Unmount) -> Result<(), MountError> {
         Err(Errno::BUSY) => Err(MountError::Busy {
             path: at.to_owned(),
         }),
-        Err(error) => Err(system(at, "unmount this")(error.into())),
+        Err(error) => Err(refused(at, "unmount this")(error.into())),
     }
 }

@@ -106,7 +106,7 @@ fn check_options(folder: &Path, device: &str) -> Result<(), MountedError> {
     let mounted = system::mounted()
         .map_err(|error| MountedError::system(folder, "/proc/self/mountinfo", error))?;
     let mut of_device = mounted.iter().filter(|one| one.number == device);
-    let journals = |one: &system::Mounted| one.options.iter().any(|word| word == "data=journal");
+    let journals = |one: &system::MountEntry| one.options.iter().any(|word| word == "data=journal");
     match of_device.any(journals) {
         false => Ok(()),
         true => Err(MountedError::refused(

@@ -10,15 +10,15 @@ mod device;
 mod error;
 mod extents;
 mod file;
+mod file_system;
 mod lease;
 mod map;
 mod rows;
-mod system;
 
 pub use error::MountedError;
 pub use file::MountedFile;
+pub use file_system::{Mounted, Sharing, control_socket};
 pub use rows::Rows;
-pub use system::{Mounted, Sharing, control_socket};
 
 use bitline::{Ended, Outcome, TaskFile};
 

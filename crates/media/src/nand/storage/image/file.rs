@@ -80,7 +80,8 @@ impl HostFile {
     }
 }
 
-/// A process that has locked a file, as Linux lists it; none where it does not, such as one in another container.
+/// A process that has locked a file, as Linux lists it; none where it does not, as of a process in another container, or lists
+/// another device than the file says that it is on, as btrfs and overlays may.
 fn who_locked(file: &File) -> Option<u32> {
     let facts = file.metadata().ok()?;
     let locks = std::fs::read_to_string("/proc/locks").ok()?;

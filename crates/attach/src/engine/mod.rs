@@ -62,11 +62,13 @@ pub struct Handle {
     answers: Arc<Answers>,
 }
 
+/// What somebody outside wants of the drive: it is called on the drive's thread, where it may look at the drive and have work
+/// begin on it ([`Served::spawn`]). It lets no simulated time pass by itself.
+type Job = Box<dyn FnOnce(&mut Drive, &Served) + Send>;
+
 /// What comes over the channel.
 enum Order {
-    /// Somebody outside wants something of the drive: it is called on the drive's thread, where it may look at the drive and have work
-    /// begin on it ([`Served::spawn`]). It lets no simulated time pass by itself.
-    Do(Box<dyn FnOnce(&mut Drive, &Served) + Send>),
+    Do(Job),
     Close,
 }
 
@@ -139,7 +141,7 @@ impl Drop for Engine {
 
 impl Handle {
     /// Hands it a job, which may look at the drive and have work begin on it ([`Served::spawn`]), and lets no simulated time pass by
-    /// itself. What becomes of it the job tells.
+    /// itself; what becomes of that the job tells.
     ///
     /// # Errors
     /// [`EngineError::Gone`].

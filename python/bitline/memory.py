@@ -9,7 +9,7 @@ drive.memory.copy_to_object(0, "result")
 ```
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -80,6 +80,28 @@ class Memory:
             MediaError: A block is lost.
         """
         self._native.copy_from_blocks(_number("lba", lba), _number("blocks", blocks), _number("to", to))
+
+    def copy_from_extents(self, extents: Iterable[tuple[int, int]], to: int) -> int:
+        """Copy runs of logical blocks to the memory, one behind the other, inside the drive.
+
+        Args:
+            extents: First logical block and number of blocks of each run, as files of a mount, objects of the
+                volume and vectors tell theirs.
+            to: Where the first of them goes.
+
+        Returns:
+            How many bytes there are now, whole logical blocks.
+
+        Raises:
+            UsageError: Bytes that there are not; those of the runs before are copied then.
+            NvmeError: What the drive reports, such as LBA Out of Range.
+            MediaError: A block is lost.
+        """
+        end = to
+        for first, blocks in extents:
+            self.copy_from_blocks(first, blocks, end)
+            end += blocks * self._drive.block_bytes
+        return end - to
 
     def copy_to_blocks(self, source: int, lba: int, blocks: int) -> None:
         """Copy bytes of the memory to logical blocks of the drive, inside the drive.

@@ -39,6 +39,17 @@ def test_objects_and_blocks_are_copied_both_ways(drive: Drive) -> None:
         drive.memory.copy_from_object("neither", 0)
 
 
+def test_runs_of_blocks_are_copied_in_their_order(drive: Drive) -> None:
+    size = drive.block_bytes
+    written = {lba: bytes([lba]) * size for lba in (3, 4, 9)}
+    for lba, block in written.items():
+        drive.write(lba, block)
+    assert drive.memory.copy_from_extents([(9, 1), (3, 2)], to=size) == 3 * size
+    assert drive.memory.read(0, 5 * size) == bytes(size) + written[9] + written[3] + written[4] + bytes(size)
+    with pytest.raises(bitline.UsageError):
+        drive.memory.copy_from_extents([(0, 1)], to=drive.memory.size - size + 4)
+
+
 def test_programs_see_ranges_as_files(drive: Drive) -> None:
     memory = drive.memory
     memory.write(8, b"abcd")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from bitline.arguments import NUMBER_MAX, PathLike, whole_number
+from bitline.errors import UsageError
 from bitline.tasks import Program
 from bitline.units import Size
 
@@ -145,10 +146,10 @@ class Memory:
             Its identifier.
 
         Raises:
-            UsageError: None, or more than a set has.
+            UsageError: None, or more than a set has; one that is none of this memory.
             NvmeError: What the drive reports, such as Overlapping Memory Ranges, or too many sets.
         """
-        return self._native.create_ranges(_ranges(ranges))
+        return self._native.create_ranges(self._checked(ranges))
 
     def delete_ranges(self, ranges: int) -> None:
         """Remove a set of ranges.
@@ -186,17 +187,35 @@ class Memory:
             The first 8 bytes of what it returned, as a number.
 
         Raises:
-            UsageError: A module that cannot run, with what is wrong with it; too many ranges.
+            UsageError: A module that cannot run, with what is wrong with it; too many ranges; one that is none of
+                this memory.
             OSError: The module's file cannot be read.
             NvmeError: Program Failed, with why; or what else the drive reports.
         """
+        if not isinstance(parameters, Sequence) or len(parameters) != 2:
+            raise UsageError(f"parameters={parameters!r}: they are two numbers, such as (56, 0)")
         first, second = (whole_number("parameters", number, most=NUMBER_MAX) for number in parameters)
         if isinstance(ranges, int):
             of_set: int | None = whole_number("ranges", ranges, least=1, most=_SET_MAX)
             these: list[Range] = []
         else:
-            of_set, these = None, _ranges(ranges)
+            of_set, these = None, self._checked(ranges)
         return self._native.run(_what(task), of_set, these, bytes(args), (first, second))
+
+    def _checked(self, ranges: Sequence[Range]) -> list[Range]:
+        """Ranges, if they are some of this memory."""
+        checked = [(_number("ranges", start), _number("ranges", end)) for start, end in ranges]
+        for start, end in checked:
+            if start % 4 or end % 4:
+                why = "both are multiples of 4 bytes"
+            elif start >= end:
+                why = "it is where it begins and where it ends, and has bytes"
+            elif end > len(self):
+                why = f"the memory has {len(self)} bytes (local_memory.bytes)"
+            else:
+                continue
+            raise UsageError(f"range ({start}, {end}): {why}")
+        return checked
 
 
 def _what(task: "PathLike | bytes | Program") -> tuple[int, int] | bytes:
@@ -207,7 +226,3 @@ def _what(task: "PathLike | bytes | Program") -> tuple[int, int] | bytes:
 
 def _number(name: str, number: int) -> int:
     return whole_number(name, number, most=NUMBER_MAX)
-
-
-def _ranges(ranges: Sequence[Range]) -> list[Range]:
-    return [(_number("ranges", start), _number("ranges", end)) for start, end in ranges]

@@ -27,7 +27,7 @@ import bitline
 from bitline.cli.attach import _stop
 from bitline.cli.endpoint import address
 from bitline.cli.live import facts, json_line, log_line, prometheus, table
-from bitline.errors import BusyError, UsageError
+from bitline.errors import BusyError, ImageError, UsageError
 from bitline.opening import Setting, served_configuration
 
 #: Roomy enough for the file systems, and quick to make them on.
@@ -243,12 +243,17 @@ def test_fio_finds_what_it_wrote(tmp_path: Path) -> None:
 
 
 @mounting
-def test_tasks_run_on_files_of_the_mount(tmp_path: Path) -> None:
+def test_tasks_run_on_files_of_the_mount(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Where the server has its records.
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "runtime"))
     letters = bytes(random.Random(5).choices(b"abcdefgh", k=100_000))
     with attached(tmp_path / "m", tmp_path / "drive.img", "--mount", "ext4") as server:
         (server.at / "letters").write_bytes(letters)
         with bitline.mounted(server.at) as mount:
-            assert mount.drive.address is not None
+            address = mount.drive.address
+            assert address is not None
+            with pytest.raises(ImageError, match=f"of process [0-9]+; .* {re.escape(address)}$"):
+                bitline.open(path=tmp_path / "drive.img")
             swapped = mount.run(module(SWAP), inputs=["letters"], outputs={"copy": len(letters)})
             assert swapped.status == "committed"
             assert (server.at / "copy").read_bytes() == letters.upper()

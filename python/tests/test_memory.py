@@ -50,6 +50,23 @@ def test_runs_of_blocks_are_copied_in_their_order(drive: Drive) -> None:
         drive.memory.copy_from_extents([(0, 1)], to=drive.memory.size - size + 4)
 
 
+@pytest.mark.parametrize(
+    ("range_", "why"),
+    [
+        ((0, 6), r"range \(0, 6\): both are multiples of 4"),
+        ((8, 4), r"range \(8, 4\): it is where it begins and where it ends"),
+        ((4, 4), "and has bytes"),
+        ((0, (1 << 20) + 4), r"the memory has 1048576 bytes \(local_memory.bytes\)"),
+    ],
+)
+def test_ranges_that_are_none_say_why(drive: Drive, range_: tuple[int, int], why: str) -> None:
+    for call in (drive.memory.create_ranges, lambda ranges: drive.memory.run(b"", ranges)):
+        with pytest.raises(bitline.UsageError, match=why):
+            call([range_])
+    with pytest.raises(bitline.UsageError, match="they are two numbers"):
+        drive.memory.run(b"", [(0, 4)], parameters=(1,))  # type: ignore[arg-type]
+
+
 def test_programs_see_ranges_as_files(drive: Drive) -> None:
     memory = drive.memory
     memory.write(8, b"abcd")

@@ -134,6 +134,8 @@ def test_only_hosts_of_the_list_connect() -> None:
             bitline.connect(address)
         with bitline.connect(address, host_nqn=name) as drive:
             assert drive.read(0, 1) == bytes(4096)
+        with pytest.raises(ConnectionError, match="Connect Invalid Parameters .is there a drive of that name"):
+            bitline.connect(f"{address}/nqn.2026-11.io.example:other", host_nqn=name)
 
 
 @pytest.mark.parametrize("place", ["0.0.0.0:4420", "nowhere", "127.0.0.1", "127.0.0.1:99999", "host:1"])

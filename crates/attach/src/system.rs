@@ -29,6 +29,11 @@ pub(crate) fn mounted() -> io::Result<Vec<MountEntry>> {
     Ok(lines.filter_map(mounted_by).collect())
 }
 
+/// What is mounted in a folder, of several what was last; none if nothing is. The folder's name is as the kernel has it.
+pub(crate) fn at(folder: &Path) -> io::Result<Option<MountEntry>> {
+    Ok(mounted()?.into_iter().rfind(|entry| entry.at == folder))
+}
+
 /// What a line of mountinfo says (proc(5)).
 fn mounted_by(line: &[u8]) -> Option<MountEntry> {
     let words: Vec<&[u8]> = line.split(|byte| *byte == b' ').collect();

@@ -15,13 +15,24 @@ use crate::commands::{CommandError, run};
 pub enum Unmount {
     /// Not while somebody uses it.
     InOrder,
+    /// The same for who tries again: the kernel has little time to let go of what nobody uses any more.
+    InOrderSoon,
     /// Whoever uses it: they get errors once the drive is gone.
     ByForce,
 }
 
-/// How long the kernel may take to let go of what nobody uses any more: it closes files after the call that does so has
-/// returned.
-pub(crate) const LETTING_GO: Duration = Duration::from_secs(5);
+impl Unmount {
+    /// How long the kernel may take to let go of what nobody uses any more: it closes files after the call that does so has
+    /// returned. What goes by force goes soon.
+    pub(crate) fn patience(self) -> Duration {
+        match self {
+            Unmount::InOrder => Duration::from_secs(5),
+            Unmount::InOrderSoon => Duration::from_millis(250),
+            Unmount::ByForce => Duration::from_millis(500),
+        }
+    }
+}
+
 /// What commands say of what somebody uses (EBUSY, without a locale).
 const BUSY: &str = "resource busy";
 
@@ -33,7 +44,7 @@ pub(crate) fn unmount_at(at: &Path, how: Unmount, before: impl FnOnce()) -> Resu
     let began = Instant::now();
     loop {
         match unmount_as_user(at, UnmountFlags::empty()) {
-            Err(Errno::BUSY) if began.elapsed() < LETTING_GO => {
+            Err(Errno::BUSY) if began.elapsed() < how.patience() => {
                 thread::sleep(Duration::from_millis(20));
             }
             Err(Errno::BUSY) if how == Unmount::ByForce => {

@@ -222,6 +222,45 @@ fn a_file_that_is_open_keeps_its_drive() {
     std::fs::remove_dir(&rig.folder).expect("it is empty again");
 }
 
+/// Somebody has unmounted the drive lazily, while its file is open, and mounted something else there.
+#[test]
+fn what_others_mount_in_its_place_stays() {
+    let Some(mut rig) = Rig::new(&Options::new(Pace::None)) else {
+        return;
+    };
+    let run = |program: &str, arguments: &[&str]| {
+        let done = Command::new(program)
+            .args(arguments)
+            .arg(&rig.folder)
+            .status();
+        assert!(done.expect("it is installed").success(), "{program}");
+    };
+    let file = rig.open(0);
+    run("umount", &["--lazy"]);
+    assert_eq!(rig.attachment.state(), State::Unmounted);
+    run("mount", &["-t", "tmpfs", "other"]);
+    let others = rig.folder.join("others");
+    std::fs::write(&others, "precious").expect("it is mounted");
+    let busy = (rig.attachment).stop(Unmount::InOrderSoon);
+    let busy = busy.expect_err("its file is open");
+    assert!(
+        matches!(busy, AttachError::Fuse(FuseError::Busy { .. })),
+        "{busy}"
+    );
+    file.write_all_at(&[1; 4096], 0)
+        .expect("it is served still");
+    drop(file);
+    rig.attachment
+        .stop(Unmount::InOrder)
+        .expect("nobody uses it");
+    assert_eq!(
+        std::fs::read_to_string(&others).expect("it is there"),
+        "precious"
+    );
+    run("umount", &[]);
+    std::fs::remove_dir(&rig.folder).expect("it is empty again");
+}
+
 /// At a thousandth of real time, a write of some microseconds takes some milliseconds.
 #[test]
 fn a_pace_holds_completions_back() {

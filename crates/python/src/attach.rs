@@ -109,7 +109,8 @@ impl Attachment {
     fn stop(&self, py: Python<'_>, force: bool) -> PyResult<()> {
         let how = match force {
             true => Unmount::ByForce,
-            false => Unmount::InOrder,
+            // It is tried again.
+            false => Unmount::InOrderSoon,
         };
         py.detach(|| self.attached().stop(how)).map_err(attaching)
     }

@@ -243,6 +243,11 @@ fn storage(error: StorageError) -> PyErr {
             // The path is told by the exception itself.
             refused(path, &error, source)
         }
+        StorageError::Locked { path, .. } => {
+            let reached = ::attach::mount::control_of(path);
+            let reached = reached.map(|socket| format!(", nvme+unix://{}", socket.display()));
+            ImageError::new_err(format!("{error}{}", reached.unwrap_or_default()))
+        }
         _ => ImageError::new_err(error.to_string()),
     }
 }

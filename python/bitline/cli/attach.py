@@ -125,16 +125,17 @@ class _Attached:
 
 
 def _stop(attachment: _bitline.Attachment, shown: Shown, signals: Signals) -> None:
-    """Undo everything. What somebody uses is waited for, until there is another signal."""
-    seen, has_told = signals.count, False
+    """Undo everything. What somebody uses is waited for, until there is another signal after that was told."""
+    seen, has_told = 0, False
     while True:
+        by_force = has_told and signals.count > seen
         try:
-            attachment.stop(force=signals.count > seen)
+            attachment.stop(force=by_force)
         except BusyError as error:
-            if signals.count > seen:
+            if by_force:
                 raise
             if not has_told:
+                seen, has_told = signals.count, True
                 shown.say(f"{error}: waiting until not; Ctrl-C again unmounts all the same")
-                has_told = True
         else:
             return

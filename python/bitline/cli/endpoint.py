@@ -40,8 +40,12 @@ def address(option: str, text: str, risk: str, *, anywhere: bool | None) -> tupl
     return host, int(port)
 
 
-def check_free(where: tuple[str, int]) -> None:
+def check_free(option: str, where: tuple[str, int]) -> None:
     """Refuse an address that cannot be had.
+
+    Args:
+        option: The name of the option that says it.
+        where: Host and port.
 
     Raises:
         UsageError: It cannot.
@@ -52,15 +56,15 @@ def check_free(where: tuple[str, int]) -> None:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(where)
     except OSError as error:
-        raise _refused(where, error) from error
+        raise _refused(option, where, error) from error
 
 
 def _family(host: str) -> socket.AddressFamily:
     return socket.AF_INET6 if ":" in host else socket.AF_INET
 
 
-def _refused(where: tuple[str, int], error: OSError) -> UsageError:
-    return UsageError(f"--metrics {where[0]}:{where[1]}: {error.strerror or error}")
+def _refused(option: str, where: tuple[str, int], error: OSError) -> UsageError:
+    return UsageError(f"{option} {where[0]}:{where[1]}: {error.strerror or error}")
 
 
 @contextmanager
@@ -101,7 +105,7 @@ def endpoint(where: tuple[str, int] | None, text: Callable[[], str]) -> Iterator
     try:
         server = Server((host, port), Handler)
     except OSError as error:
-        raise _refused(where, error) from error
+        raise _refused("--metrics", where, error) from error
     with server:
         thread = threading.Thread(target=server.serve_forever, name="metrics", daemon=True)
         thread.start()

@@ -74,12 +74,14 @@ class ServedDrive(Protocol):
 
 
 def may_listen(text: str, *, anywhere: bool | None) -> None:
-    """Refuse a place for hosts that is no address, or that others reach although they are not to.
+    """Refuse a place for hosts that is no address, that others reach although they are not to, or that is taken.
 
     Raises:
         UsageError: It is that.
     """
-    address("--listen", text, "read and write the drive", anywhere=anywhere)
+    place = address("--listen", text, "read and write the drive", anywhere=anywhere)
+    # Told before an image is made.
+    check_free("--listen", place)
 
 
 def metrics_place(metrics: str | None, *, anywhere: bool) -> tuple[str, int] | None:
@@ -91,7 +93,7 @@ def metrics_place(metrics: str | None, *, anywhere: bool) -> tuple[str, int] | N
     if metrics is not None:
         place = address("--metrics", metrics, "read this", anywhere=anywhere)
         # Told before anything is made.
-        check_free(place)
+        check_free("--metrics", place)
         return place
     if anywhere:
         raise UsageError("--metrics-anywhere says where --metrics may be; give that, too")

@@ -8,8 +8,9 @@ use crate::buffers::Buffers;
 
 /// Most bytes of a request, which is what the kernel has memory pages for by default.
 pub(super) const REQUEST_BYTES_MAX: u32 = 1 << 20;
-/// Bytes that requests under way have together, at most.
-const UNDER_WAY_BYTES: u64 = 128 << 20;
+/// Bytes that requests under way have together, at most: more than all of those have that the kernel does not wait for itself, or
+/// what it asks for besides would wait behind them.
+const UNDER_WAY_BYTES: u64 = 144 << 20;
 /// Bytes that are kept for later requests, at most: those of 32 that are as long as can be.
 const SPARE_BYTES_MAX: usize = 32 << 20;
 /// There is one who makes requests, the kernel.

@@ -21,7 +21,8 @@ use serde::Serialize;
 
 use crate::engine::{EngineError, Handle};
 use crate::notes::Notes;
-use crate::unmount::{LETTING_GO, Unmount, unmount_at};
+use crate::system;
+use crate::unmount::{Unmount, unmount_at};
 pub(crate) use attributes::ABOUT;
 use attributes::Attributes;
 pub use attributes::DRIVE;
@@ -89,6 +90,8 @@ impl Default for Threads {
 pub(crate) struct FuseServer {
     session: Option<BackgroundSession>,
     folder: PathBuf,
+    /// The number of what is mounted there, by which the kernel's table tells it from what others mount there.
+    number: Option<String>,
     bytes: u64,
 }
 
@@ -161,10 +164,13 @@ impl FuseServer {
             path: folder.to_owned(),
             source,
         };
+        let as_kernel_has_it = folder.canonicalize().map_err(failed)?;
         let session = fuser::spawn_mount(files, folder, &options(threads)).map_err(failed)?;
+        let entry = system::at(&as_kernel_has_it).map_err(failed)?;
         Ok(FuseServer {
             session: Some(session),
-            folder: folder.to_owned(),
+            number: entry.map(|entry| entry.number),
+            folder: as_kernel_has_it,
             bytes: about.bytes,
         })
     }
@@ -183,7 +189,15 @@ impl FuseServer {
     pub(crate) fn is_serving(&self) -> bool {
         self.session
             .as_ref()
-            .is_some_and(|session| !session.guard.is_finished())
+            .is_some_and(|session| !session.guard.is_finished() && self.is_mounted())
+    }
+
+    /// Whether what is at its folder is what was mounted there; it is, where the kernel's table cannot be read.
+    fn is_mounted(&self) -> bool {
+        match (&self.number, system::at(&self.folder)) {
+            (Some(number), Ok(entry)) => entry.is_some_and(|entry| entry.number == *number),
+            _ => true,
+        }
     }
 
     /// Unmounts, after what is under way.
@@ -198,20 +212,29 @@ impl FuseServer {
             path: self.folder.clone(),
             source,
         };
-        if !session.guard.is_finished()
-            && let Err(error) = unmount_at(&self.folder, how, || ())
-        {
+        let busy = || FuseError::Busy {
+            path: self.folder.clone(),
+        };
+        let is_there = !session.guard.is_finished() && self.is_mounted();
+        if is_there && let Err(error) = unmount_at(&self.folder, how, || ()) {
             self.session = Some(session);
             return Err(match error {
-                Errno::BUSY => FuseError::Busy {
-                    path: self.folder.clone(),
-                },
+                Errno::BUSY => busy(),
                 error => failed(error.into()),
             });
         }
-        if how == Unmount::ByForce && !ends_soon(&session) {
-            // Somebody has its file open still and gets errors from now on. It must not unmount its folder again, where
-            // something else may be by then.
+        // Where it was unmounted lazily, by force or by somebody else, somebody may have its file open still.
+        if !ends_within(&session, how.patience()) {
+            if how != Unmount::ByForce {
+                self.session = Some(session);
+                return Err(busy());
+            }
+            // They get errors from now on. It must not unmount its folder again, where something else may be by then.
+            std::mem::forget(session);
+            return Ok(());
+        }
+        if system::at(&self.folder).is_ok_and(|entry| entry.is_some()) {
+            // Dropping it would unmount that, which is another's: the library looks only whether the kernel has let go of it.
             std::mem::forget(session);
             return Ok(());
         }
@@ -223,11 +246,11 @@ impl FuseServer {
     }
 }
 
-/// Whether a session that was unmounted ends within a moment.
-fn ends_soon(session: &BackgroundSession) -> bool {
+/// Whether a session that is not mounted any more ends within some time.
+fn ends_within(session: &BackgroundSession, patience: Duration) -> bool {
     let began = Instant::now();
     while !session.guard.is_finished() {
-        if began.elapsed() > LETTING_GO {
+        if began.elapsed() > patience {
             return false;
         }
         thread::sleep(Duration::from_millis(5));

@@ -156,10 +156,16 @@ fn connect(
     let (completion, _) = association.call(queue, command.entry(), (data, 0))?;
     let what = format!("Connect of queue {queue} to {}", association.nqn);
     match fabrics_status::name(completion.status()) {
-        Some(name) => Err(format!(
-            "{what} by host {}: {name}",
-            association.options.host_nqn
-        )),
+        Some(name) => {
+            let hint = match completion.status() == fabrics_status::INVALID_PARAMETERS {
+                true => {
+                    " (is there a drive of that name? Without a name in the address the target is asked)"
+                }
+                false => "",
+            };
+            let host = &association.options.host_nqn;
+            Err(format!("{what} by host {host}: {name}{hint}"))
+        }
         None => check(&what, completion),
     }
 }

@@ -272,6 +272,12 @@ impl Mounts {
     }
 }
 
+/// The socket at which processes of this user reach the drive of an image that is attached; none if it is not, or cannot be told.
+pub fn control_of(image: &Path) -> Option<PathBuf> {
+    let image = image.canonicalize().ok()?;
+    record::control_of(&record::folder(), &image)
+}
+
 /// An error of the operating system.
 fn refused<'a>(path: &'a Path, what: &'static str) -> impl FnOnce(io::Error) -> MountError + 'a {
     move |source| MountError::System {

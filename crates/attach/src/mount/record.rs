@@ -123,15 +123,32 @@ fn numbered<T>(
     Err(io::Error::other("a thousand records of one process"))
 }
 
+/// The control socket of the server in whose record an image is; none where there is no such record that can be read, and of
+/// servers that are gone.
+pub(super) fn control_of(folder: &Path, image: &Path) -> Option<PathBuf> {
+    fs::read_dir(folder).ok()?.find_map(|entry| {
+        let path = entry.ok()?.path();
+        let file = Some(&path).filter(|path| is_record(path));
+        let mut file = File::open(file?).ok()?;
+        let mut text = String::new();
+        file.read_to_string(&mut text).ok()?;
+        let set_up: SetUp = serde_json::from_str(&text).ok()?;
+        let is_its = set_up.image.as_deref() == Some(image) && file.try_lock_shared().is_err();
+        Some(path.with_extension("sock")).filter(|socket| is_its && socket.exists())
+    })
+}
+
+fn is_record(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    name.is_some_and(|name| name.ends_with(&format!(".{SUFFIX}")))
+}
+
 /// Records in `folder` whose servers are gone, each with what was set up; none where it was not written to its end.
 pub(super) fn stale(folder: &Path) -> io::Result<Vec<(Record, Option<SetUp>)>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
-        let is_record = path
-            .to_str()
-            .is_some_and(|path| path.ends_with(&format!(".{SUFFIX}")));
-        if !is_record {
+        if !is_record(&path) {
             continue;
         }
         let mut open = OpenOptions::new();

@@ -8,6 +8,9 @@ use zerocopy::FromZeros;
 
 /// Bytes from which on a table is worth huge pages, of 2 MiB as a rule.
 const LARGE: usize = 4 << 20;
+/// Bytes up to which it is: a larger one is of a drive of which only parts are used, as a rule, here and there. A file system on
+/// 2 TB that is empty but for its groups would have all of such a table in memory.
+const LARGEST: usize = 1 << 30;
 
 /// A table of zeroes: address space only, until its entries are written.
 ///
@@ -19,7 +22,7 @@ const LARGE: usize = 4 << 20;
 /// More bytes than there is address space.
 pub fn zeroed<T: FromZeros>(length: usize) -> Vec<T> {
     let table = T::new_vec_zeroed(length).expect("a table fits into the address space");
-    if size_of_val(table.as_slice()) >= LARGE {
+    if (LARGE..=LARGEST).contains(&size_of_val(table.as_slice())) {
         ask_for_huge_pages(&table);
     }
     table

@@ -85,9 +85,11 @@ impl HostFile {
 fn who_locked(file: &File) -> Option<u32> {
     let facts = file.metadata().ok()?;
     let locks = std::fs::read_to_string("/proc/locks").ok()?;
-    locks
-        .lines()
-        .find_map(|line| locker(line, facts.dev(), facts.ino()))
+    let mut lines = locks.lines();
+    let locker = lines.find_map(|line| locker(line, facts.dev(), facts.ino()))?;
+    // A fork has the lock as well, and may outlive who took it.
+    let lives = Path::new("/proc").join(locker.to_string()).exists();
+    lives.then_some(locker)
 }
 
 /// The process of a line of `/proc/locks`, if it has locked the file of such a number (proc_locks(5)).

@@ -118,14 +118,14 @@ class _Attached:
         for line in self.attachment.notes():
             self.shown.say(line)
         if state == "ended":
-            raise InternalError("a thread of the drive or its server has ended by a bug of Bitline, as told above")
+            raise InternalError("a thread of the drive has ended by a bug of Bitline, as told above")
         if state == "unmounted":
             self.shown.say("it was unmounted")
         return state == "attached"
 
 
 def _stop(attachment: _bitline.Attachment, shown: Shown, signals: Signals) -> None:
-    """Undo everything. What somebody uses is waited for, until there is another signal after that was told."""
+    """Undo everything. What is used is waited for, until there is another signal after that was told."""
     seen, has_told = 0, False
     while True:
         by_force = has_told and signals.count > seen

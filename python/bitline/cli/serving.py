@@ -74,7 +74,7 @@ class ServedDrive(Protocol):
 
 
 def may_listen(text: str, *, anywhere: bool | None) -> None:
-    """Refuse a place for hosts that is no address, that others reach although they are not to, or that is taken.
+    """Refuse a place for hosts that is no address, that others reach unasked, or that is taken.
 
     Raises:
         UsageError: It is that.

@@ -1,5 +1,6 @@
 //! How an association begins (Base 3.5, 6.3): Connect, the controller's properties, what it is, and how many queues it gives.
 
+use std::mem::offset_of;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -7,7 +8,7 @@ use nvme::command::{FeatureId, GetLogPage, Identify, LogPageId, SetFeatures};
 use nvme::fabrics::{
     ConnectCommand, ConnectData, DISCOVERY_LOG, DiscoveryEntry, DiscoveryHead, Property,
     PropertyGet, PropertySet, SubsystemType, TRANSPORT_TCP, capabilities, configuration,
-    fabrics_status, nqn_of, state,
+    connect_error, fabrics_status, nqn_of, state,
 };
 use nvme::identify::{Cns, IDENTIFY_BYTES, IdentifyController};
 use nvme::{
@@ -157,7 +158,10 @@ fn connect(
     let what = format!("Connect of queue {queue} to {}", association.nqn);
     match fabrics_status::name(completion.status()) {
         Some(name) => {
-            let hint = match completion.status() == fabrics_status::INVALID_PARAMETERS {
+            let name_at = connect_error(offset_of!(ConnectData, subsystem_nqn), true);
+            let is_parameter =
+                completion.status().code() == fabrics_status::INVALID_PARAMETERS.code();
+            let hint = match is_parameter && completion.dw0.get() == name_at {
                 true => {
                     " (is there a drive of that name? Without a name in the address the target is asked)"
                 }

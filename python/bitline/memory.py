@@ -187,7 +187,7 @@ class Memory:
             The first 8 bytes of what it returned, as a number.
 
         Raises:
-            UsageError: A module that cannot run, with what is wrong with it; ranges that are none, or too many.
+            UsageError: A module that cannot run, and why; ranges that are none, or too many.
             OSError: The module's file cannot be read.
             NvmeError: Program Failed, with why; or what else the drive reports.
         """

@@ -128,8 +128,7 @@ fn numbered<T>(
 pub(super) fn control_of(folder: &Path, image: &Path) -> Option<PathBuf> {
     fs::read_dir(folder).ok()?.find_map(|entry| {
         let path = entry.ok()?.path();
-        let file = Some(&path).filter(|path| is_record(path));
-        let mut file = File::open(file?).ok()?;
+        let mut file = opened(&path)?;
         let mut text = String::new();
         file.read_to_string(&mut text).ok()?;
         let set_up: SetUp = serde_json::from_str(&text).ok()?;
@@ -138,9 +137,14 @@ pub(super) fn control_of(folder: &Path, image: &Path) -> Option<PathBuf> {
     })
 }
 
-fn is_record(path: &Path) -> bool {
-    let name = path.file_name().and_then(|name| name.to_str());
-    name.is_some_and(|name| name.ends_with(&format!(".{SUFFIX}")))
+/// A record, if it is one: its server may just have removed it, or it is another user's.
+fn opened(path: &Path) -> Option<File> {
+    let name = path.file_name()?.to_str()?;
+    let is_record = name.ends_with(&format!(".{SUFFIX}"));
+    let mut open = OpenOptions::new();
+    open.read(true).write(true);
+    open.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+    is_record.then(|| open.open(path).ok())?
 }
 
 /// Records in `folder` whose servers are gone, each with what was set up; none where it was not written to its end.
@@ -148,14 +152,7 @@ pub(super) fn stale(folder: &Path) -> io::Result<Vec<(Record, Option<SetUp>)>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
-        if !is_record(&path) {
-            continue;
-        }
-        let mut open = OpenOptions::new();
-        open.read(true).write(true);
-        open.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
-        let Ok(mut file) = open.open(&path) else {
-            // Its server has just removed it, or it is another user's.
+        let Some(mut file) = opened(&path) else {
             continue;
         };
         // Its server lives and has it locked.

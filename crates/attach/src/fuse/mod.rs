@@ -98,7 +98,7 @@ pub(crate) struct FuseServer {
 /// Where a drive is served as a file.
 #[derive(Clone, Debug)]
 pub(crate) struct Place<'a> {
-    /// The folder.
+    /// The folder, by the name that the kernel's tables have of it.
     pub folder: &'a Path,
     /// The socket at which the drive is controlled, if it has one: `about` tells of it.
     pub control: Option<PathBuf>,
@@ -164,13 +164,12 @@ impl FuseServer {
             path: folder.to_owned(),
             source,
         };
-        let as_kernel_has_it = folder.canonicalize().map_err(failed)?;
         let session = fuser::spawn_mount(files, folder, &options(threads)).map_err(failed)?;
-        let entry = system::at(&as_kernel_has_it).map_err(failed)?;
+        let entry = system::at(folder).map_err(failed)?;
         Ok(FuseServer {
             session: Some(session),
             number: entry.map(|entry| entry.number),
-            folder: as_kernel_has_it,
+            folder: folder.to_owned(),
             bytes: about.bytes,
         })
     }

@@ -287,12 +287,11 @@ fn refused<'a>(path: &'a Path, what: &'static str) -> impl FnOnce(io::Error) -> 
     }
 }
 
+/// The folder of records, by the name that the kernel's tables have of what is mounted there.
 fn records() -> Result<PathBuf, MountError> {
     let folder = record::folder();
-    match record::prepare(&folder) {
-        Ok(()) => Ok(folder),
-        Err(error) => Err(refused(&folder, "keep records in this folder")(error)),
-    }
+    let prepared = record::prepare(&folder).and_then(|()| folder.canonicalize());
+    prepared.map_err(refused(&folder, "keep records in this folder"))
 }
 
 /// A new folder for the drive's file.

@@ -132,7 +132,7 @@ pub(super) fn control_of(folder: &Path, image: &Path) -> Option<PathBuf> {
         let mut text = String::new();
         file.read_to_string(&mut text).ok()?;
         let set_up: SetUp = serde_json::from_str(&text).ok()?;
-        let is_its = set_up.image.as_deref() == Some(image) && file.try_lock_shared().is_err();
+        let is_its = set_up.image?.canonicalize().ok()? == image && file.try_lock_shared().is_err();
         Some(path.with_extension("sock")).filter(|socket| is_its && socket.exists())
     })
 }

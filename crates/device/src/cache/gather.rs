@@ -125,6 +125,7 @@ impl Cache {
             self.pressure.add(dirty.bytes());
             let table = &mut *self.table.borrow_mut();
             table.launch(*id);
+            self.buffers.prefetch(table.slot(*id).place.0);
             table.slot_mut(*id).mate = group.get(place + 1).copied();
         }
         self.launch_group_at(&group, left_dram);
@@ -145,6 +146,7 @@ impl Cache {
             let table = self.table.borrow();
             std::iter::successors(Some(first), |id| table.slot(*id).mate).collect()
         };
+        self.prefetch_contents(&group);
         let mut outcomes: ArrayVec<Result<(), FtlError>, { UNITS_PER_PAGE_MAX as usize }> =
             ArrayVec::new();
         let room = self.buffers.room(Purpose::WriteBack).await;

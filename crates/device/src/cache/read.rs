@@ -64,15 +64,6 @@ impl Rest {
 pub struct ReadStamp(u32);
 
 impl Cache {
-    /// Has the processor fetch what it needs to find a page that a command under way names.
-    #[inline]
-    pub fn prefetch(&self, lpn: Lpn) {
-        if self.is_on() {
-            self.table.borrow().prefetch(lpn);
-        }
-        self.ftl.prefetch(lpn);
-    }
-
     /// Looks for a slice of one logical page, and copies what is there to its place.
     #[inline]
     pub fn lookup(&self, slice: &PageSlice) -> Lookup {

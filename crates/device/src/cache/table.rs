@@ -135,6 +135,12 @@ impl Table {
         memory::prefetch(&self.index, lpn.0 as usize);
     }
 
+    /// The same for a slot.
+    #[inline]
+    pub(super) fn prefetch_slot(&self, id: SlotId) {
+        memory::prefetch(&self.slots, id as usize);
+    }
+
     #[inline]
     pub(super) fn find(&self, lpn: Lpn) -> Option<SlotId> {
         self.index[lpn.0 as usize].checked_sub(1)

@@ -6,10 +6,11 @@ use std::ops::Range;
 
 use media::nand::Nand;
 use sim::Sim;
-use sim::memory::{Frame, Frames};
+use sim::memory::{Frame, Frames, Slab, prefetch, prefetch_beginning};
 
 use super::MemoryConfig;
 use super::rooms::{Held, Purpose, Room, Rooms};
+use super::short::Short;
 
 /// Names a buffer of one page; [`BufferId::NONE`] where the drive keeps no data.
 ///
@@ -71,7 +72,7 @@ enum Memory {
     /// As much as a page of flash, which flash and other buffers may hold as well.
     Page(Frame),
     /// Less than a page.
-    Short(Box<[u8]>),
+    Short(Slab),
 }
 
 impl Place {
@@ -134,9 +135,9 @@ pub struct Buffers {
     frames: Frames,
     places: RefCell<Vec<Place>>,
     free: RefCell<Vec<u32>>,
-    /// Free ones that are shorter than a page: slots of the data cache, and records.
-    free_slots: RefCell<Vec<u32>>,
-    free_records: RefCell<Vec<u32>>,
+    /// Those that are shorter than a page: slots of the data cache, and records.
+    slots: RefCell<Short>,
+    records: RefCell<Short>,
 }
 
 impl Buffers {
@@ -161,8 +162,8 @@ impl Buffers {
             frames,
             places: RefCell::default(),
             free: RefCell::default(),
-            free_slots: RefCell::default(),
-            free_records: RefCell::default(),
+            slots: RefCell::new(Short::of(sizes.slot)),
+            records: RefCell::new(Short::of(sizes.record)),
         }
     }
 
@@ -216,7 +217,7 @@ impl Buffers {
     pub fn take_slot(&self) -> BufferId {
         match self.stores_data {
             true if self.slots_are_pages() => self.take_id(),
-            true => self.take_short(&self.free_slots, self.sizes.slot),
+            true => self.take_short(&self.slots),
             false => BufferId::NONE,
         }
     }
@@ -226,7 +227,7 @@ impl Buffers {
         if self.slots_are_pages() {
             self.give_back_spare_page(id);
         } else if id != BufferId::NONE {
-            self.give_back_short(&self.free_slots, id);
+            self.give_back_short(&self.slots, id);
         }
     }
 
@@ -269,12 +270,12 @@ impl Buffers {
 
     /// Memory for the record of a page of data, for [`Buffers::give_back_record`] to take back.
     pub fn take_record(&self) -> BufferId {
-        self.take_short(&self.free_records, self.sizes.record)
+        self.take_short(&self.records)
     }
 
     /// The record is on flash, or will not be.
     pub fn give_back_record(&self, id: BufferId) {
-        self.give_back_short(&self.free_records, id);
+        self.give_back_short(&self.records, id);
     }
 
     /// As [`Buffers::take`], for what the firmware keeps for itself, which is kept even where the
@@ -323,17 +324,17 @@ impl Buffers {
         self.free.borrow_mut().push(id.index);
     }
 
-    fn take_short(&self, free: &RefCell<Vec<u32>>, bytes: u32) -> BufferId {
-        let places = &mut *self.places.borrow_mut();
-        match free.borrow_mut().pop() {
+    fn take_short(&self, short: &RefCell<Short>) -> BufferId {
+        let (places, short) = (&mut *self.places.borrow_mut(), &mut *short.borrow_mut());
+        match short.free.pop() {
             Some(index) => places[index as usize].named(index),
-            None => add(places, Memory::Short(vec![0; bytes as usize].into())),
+            None => add(places, Memory::Short(short.memory.take())),
         }
     }
 
-    fn give_back_short(&self, free: &RefCell<Vec<u32>>, id: BufferId) {
+    fn give_back_short(&self, short: &RefCell<Short>, id: BufferId) {
         self.places.borrow_mut()[id.index()].end_use(id);
-        free.borrow_mut().push(id.index);
+        short.borrow_mut().free.push(id.index);
     }
 
     /// Gives back a buffer that was kept.
@@ -413,6 +414,23 @@ impl Buffers {
             && let Some(into) = into_place.memory_of_mut(into).and_then(Memory::bytes_mut)
         {
             change(from, into);
+        }
+    }
+
+    /// Has the processor fetch where a buffer lies that will soon be used.
+    #[inline]
+    pub fn prefetch(&self, id: BufferId) {
+        prefetch(&self.places.borrow(), id.index());
+    }
+
+    /// Has it fetch what lies there from a byte on.
+    #[inline]
+    pub fn prefetch_content(&self, id: BufferId, base: u32) {
+        let places = self.places.borrow();
+        let memory = places.get(id.index()).and_then(|place| place.memory_of(id));
+        let bytes = memory.and_then(Memory::bytes);
+        if let Some(content) = bytes.and_then(|bytes| bytes.get(base as usize..)) {
+            prefetch_beginning(content);
         }
     }
 

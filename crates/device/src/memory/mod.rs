@@ -6,6 +6,7 @@ mod capacitor;
 mod copier;
 mod partitions;
 mod rooms;
+mod short;
 
 use media::OutOfRange;
 use media::nand::Geometry;

@@ -8,11 +8,10 @@
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::BytesMut;
 use zerocopy::FromBytes;
 
-/// Bytes of a chunk, about: more than what the allocator would look for among what was freed before.
-const CHUNK_BYTES: usize = 64 << 20;
+use super::chunks::{CHUNK_BYTES, new_chunk};
 
 /// Where frames for pages of one size come from, and go back to. Cheap to clone.
 #[derive(Clone)]
@@ -92,21 +91,6 @@ impl Pool {
         state.free.clear();
         (state.chunk, state.chunks) = (BytesMut::new(), 0);
     }
-}
-
-/// Zeroes that begin where a word may. Who holds little takes little: the first chunk is used by ordinary memory pages.
-#[cold]
-fn new_chunk(bytes: usize, huge: bool) -> BytesMut {
-    let room = bytes + align_of::<u64>();
-    let memory = match huge {
-        true => super::zeroed(room),
-        false => vec![0; room],
-    };
-    let skipped = memory.as_ptr().align_offset(align_of::<u64>());
-    // Nobody else has it, so that nothing is copied.
-    let mut chunk = BytesMut::from(Bytes::from(memory));
-    chunk.advance(skipped);
-    chunk
 }
 
 impl Frame {

@@ -1,8 +1,11 @@
-//! The simulator's own memory: large tables, and frames for pages of data.
+//! The simulator's own memory: large tables, frames for pages of data, and slabs for what is less.
 
+mod chunks;
 mod frames;
+mod slabs;
 
 pub use frames::{Frame, Frames};
+pub use slabs::{Slab, Slabs};
 
 use zerocopy::FromZeros;
 
@@ -43,6 +46,19 @@ fn ask_for_huge_pages<T>(table: &[T]) {
 
 #[cfg(not(target_os = "linux"))]
 fn ask_for_huge_pages<T>(_: &[T]) {}
+
+/// Bytes that the processor fetches at once.
+const LINE: usize = 64;
+/// What it fetches of more by itself comes when it has seen so much.
+const LINES_SEEN: usize = 8;
+
+/// Has the processor fetch the beginning of what will soon be read or written from its first byte to the last.
+#[inline]
+pub fn prefetch_beginning(bytes: &[u8]) {
+    for line in 0..LINES_SEEN {
+        prefetch(bytes, line * LINE);
+    }
+}
 
 /// Has the processor fetch an entry of a table that will soon be used. Changes nothing, whether
 /// there is such an entry or not.

@@ -8,6 +8,7 @@ use nvme::{SegmentList, Status};
 use sim::join_all;
 
 use super::piece::Piece;
+use crate::cache::Step;
 use crate::frontend::Controller;
 use crate::frontend::answer::{Answer, status_of};
 use crate::frontend::namespace::Namespace;
@@ -53,6 +54,8 @@ impl Controller {
         let range = namespace.byte_range(&write.blocks)?;
         let bytes = u64::from(piece.bytes);
         self.check_transfer(bytes)?;
+        let lpn = piece.in_buffer(BufferId::NONE).lpn;
+        self.cache.prefetch_for_write(lpn, Step::Slot);
         let segments = self.port.locate(piece.origin, &write.data, bytes).await?;
         // Hardly anybody waits: the way without a future first.
         let _room = match self.buffers.try_room(Purpose::Command) {
@@ -62,9 +65,11 @@ impl Controller {
         self.port
             .fetch_bytes(piece.origin, Carries::Data, bytes)
             .await;
+        self.cache.prefetch_for_write(lpn, Step::Place);
         let buffer = self.buffers.take();
         self.port
             .copy_in(&segments, piece.offset, buffer.id(), piece.place())?;
+        self.cache.prefetch_for_write(lpn, Step::Content);
         let slice = piece.in_buffer(buffer.id());
         self.write_slice(namespace, range, slice, write.force_unit_access)
             .await?;

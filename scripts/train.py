@@ -63,6 +63,22 @@ def writes() -> None:
             drive.measure(flow, latencies=lambda _: None)
 
 
+def files() -> None:
+    """What file systems ask of a drive that is attached: blocks here and there, and long runs."""
+    with bitline.open(set={"ftl.mapping_unit_bytes": 4096, "cache.mode": "write"}) as drive:
+        flow = Flow(read_fraction=0.5, range_blocks=1 << 16, requests=REQUESTS, prefill=False)
+        drive.measure(
+            Flow(
+                read_fraction=0.0,
+                blocks=256,
+                range_blocks=1 << 16,
+                requests=REQUESTS // 256,
+                pattern="sequential",
+            )
+        )
+        drive.measure(flow)
+
+
 def policies() -> None:
     """What can be switched on besides: an SLC cache, suspension, copyback, chips as units, checkpoints."""
     more: dict[str, Setting] = {
@@ -145,7 +161,7 @@ def names() -> None:
                 assert stores.count("some", [[(0, 96, name[::-1], whole)]]) == 0
 
 
-WORK: tuple[Callable[[], None], ...] = (reads, writes, policies, traces, data, names)
+WORK: tuple[Callable[[], None], ...] = (reads, writes, files, policies, traces, data, names)
 
 if __name__ == "__main__":
     for part in WORK:

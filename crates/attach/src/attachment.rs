@@ -6,7 +6,7 @@ use bitline::Drive;
 use bitline::inside::InsideHost;
 
 use crate::engine::{EngineError, Handle, Pace, Snapshot};
-use crate::fuse::{FuseError, FuseServer, Place, Threads};
+use crate::fuse::{FuseError, FuseServer, Place};
 use crate::mount::{Beneath, FileSystem, MountError, Mounts};
 use crate::notes::Notes;
 use crate::serving::{Serving, ServingError};
@@ -41,8 +41,6 @@ pub struct Options {
     pub mount: Option<FileSystem>,
     /// Where a trace is written at the end; everything until then is kept in memory.
     pub trace: Option<PathBuf>,
-    /// The threads between the kernel and the drive.
-    pub threads: Threads,
     /// Whether processes of this user reach it at a control socket, to run tasks on files of the mount: `about` beside its file says
     /// where that is, and `mounted` finds it.
     pub has_control: bool,
@@ -57,7 +55,6 @@ impl Options {
             pace,
             mount: None,
             trace: None,
-            threads: Threads::default(),
             has_control: true,
             target: None,
         }
@@ -145,7 +142,7 @@ impl Attachment {
             control,
         };
         let drive = self.serving.handle();
-        let fuse = FuseServer::mount(&drive, place, options.threads, &self.notes)?;
+        let fuse = FuseServer::mount(&drive, place, &self.notes)?;
         let file = fuse.file();
         self.fuse = Some(fuse);
         if let Some(file_system) = options.mount {

@@ -1,28 +1,29 @@
-//! One drive, one simulation thread: requests in and completions out, over a channel.
+//! One drive, one simulation thread, which is handed jobs over a channel and takes requests from a source.
 
-mod answers;
 mod clock;
+mod doorbell;
 mod drift;
 mod figures;
 mod format;
 mod pace;
 mod run;
 mod served;
+mod source;
 mod trace;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use answers::Answers;
 use bitline::Drive;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 
+pub(crate) use doorbell::Doorbell;
 pub use drift::Drift;
 pub use figures::{Kind, KindFigures, Latencies, Snapshot};
 pub use pace::{Pace, PaceError};
 pub(crate) use served::Kept;
 pub use served::Served;
+pub(crate) use source::{Await, Source};
 pub(crate) use trace::TraceFile;
 
 /// Why a drive is not served.
@@ -58,8 +59,8 @@ pub struct Engine {
 /// Who hands jobs to a served drive. Cheap to clone, and may be sent to other threads.
 #[derive(Clone)]
 pub struct Handle {
-    jobs: Sender<Order>,
-    answers: Arc<Answers>,
+    orders: Sender<Order>,
+    doorbell: Doorbell,
 }
 
 /// What somebody outside wants of the drive: it is called on the drive's thread, where it may look at the drive and have work
@@ -69,6 +70,8 @@ type Job = Box<dyn FnOnce(&mut Drive, &Served) + Send>;
 /// What comes over the channel.
 enum Order {
     Do(Job),
+    /// Take requests from there, too.
+    TakeFrom(Box<dyn FnOnce() -> Box<dyn Source> + Send>),
     Close,
 }
 
@@ -81,14 +84,17 @@ impl Engine {
         open: impl FnOnce() -> Result<Drive, bitline::Error> + Send + 'static,
         pace: Pace,
     ) -> Result<Engine, EngineError> {
-        let (jobs, orders) = unbounded();
+        let (give, orders) = unbounded();
         let (opened, is_open) = bounded(1);
-        let answers = Arc::<Answers>::default();
-        let of_drive = answers.clone();
+        let doorbell = Doorbell::new()?;
+        let own = doorbell.clone();
         let thread = thread::Builder::new()
             .name("bitline drive".into())
-            .spawn(move || serve(open, pace, of_drive, &orders, &opened))?;
-        let handle = Handle { jobs, answers };
+            .spawn(move || serve(open, pace, &own, &orders, &opened))?;
+        let handle = Handle {
+            orders: give,
+            doorbell,
+        };
         match is_open.recv() {
             Ok(()) => Ok(Engine {
                 handle,
@@ -127,7 +133,7 @@ impl Engine {
             return Ok(());
         };
         // A thread that has ended takes no orders: joining it says why.
-        let _ = self.handle.jobs.send(Order::Close);
+        let _ = self.handle.order(Order::Close);
         thread.join().unwrap_or(Err(EngineError::Gone))
     }
 }
@@ -149,13 +155,29 @@ impl Handle {
         &self,
         job: impl FnOnce(&mut Drive, &Served) + Send + 'static,
     ) -> Result<(), EngineError> {
-        let order = Order::Do(Box::new(job));
-        self.jobs.send(order).map_err(|_| EngineError::Gone)
+        self.order(Order::Do(Box::new(job)))
     }
 
-    /// Tells hosts, on this thread, what the drive's has not come to tell them yet.
-    pub(crate) fn tell_waiting(&self) {
-        self.answers.tell();
+    /// Has it take requests from there as well, and no more from where it took them before.
+    ///
+    /// # Errors
+    /// [`EngineError::Gone`].
+    pub(crate) fn take_from<S: Source + 'static>(
+        &self,
+        source: impl FnOnce() -> S + Send + 'static,
+    ) -> Result<(), EngineError> {
+        self.order(Order::TakeFrom(Box::new(|| Box::new(source()))))
+    }
+
+    fn order(&self, order: Order) -> Result<(), EngineError> {
+        self.orders.send(order).map_err(|_| EngineError::Gone)?;
+        self.doorbell.ring();
+        Ok(())
+    }
+
+    /// What wakes its thread.
+    pub(crate) fn doorbell(&self) -> &Doorbell {
+        &self.doorbell
     }
 
     /// Has something looked at on the drive's thread, and waits for what comes of it.
@@ -168,8 +190,6 @@ impl Handle {
     ) -> Result<T, EngineError> {
         let (tell, told) = bounded(1);
         self.submit(move |drive, served| {
-            // To look may take long.
-            served.tell_all();
             // Who asked may have gone meanwhile.
             let _ = tell.send(question(drive, served));
         })?;
@@ -208,29 +228,18 @@ impl Handle {
     }
 }
 
-/// Has no answer wait any more when it is dropped, be it because the thread panics: whoever waits for one would wait for ever.
-struct Telling(Served);
-
-impl Drop for Telling {
-    fn drop(&mut self) {
-        self.0.answers().wait_no_more();
-    }
-}
-
 fn serve(
     open: impl FnOnce() -> Result<Drive, bitline::Error>,
     pace: Pace,
-    answers: Arc<Answers>,
+    doorbell: &Doorbell,
     orders: &Receiver<Order>,
     opened: &Sender<()>,
 ) -> Result<(), EngineError> {
     let mut drive = open()?;
-    let served = Served::new(&drive, pace, answers)?;
+    let served = Served::new(&drive, pace)?;
     // Who started it waits for this.
     let _ = opened.send(());
-    let telling = Telling(served.clone());
-    run::until_closed(&mut drive, &served, orders)?;
-    drop(telling);
+    run::until_closed(&mut drive, &served, orders, doorbell)?;
     served.forget_kept();
     drop(served);
     drive.close().map_err(|unclosed| unclosed.error)?;
@@ -239,8 +248,6 @@ fn serve(
 
 #[cfg(test)]
 mod tests {
-    use std::rc::Rc;
-
     use bitline::{Config, Span};
 
     use super::*;
@@ -329,45 +336,6 @@ mod tests {
             engine.close().expect("it has no image");
             assert!(began.elapsed().as_secs() < 5, "{pace:?}");
         }
-    }
-
-    #[test]
-    fn an_answer_that_waits_for_a_busy_drive_is_told_by_another_thread() {
-        let engine = Engine::start(small, Pace::None).expect("a drive");
-        let handle = engine.handle();
-        let (tell, told) = bounded(1);
-        let (begin, has_begun) = bounded(1);
-        let (end, may_end) = bounded::<()>(1);
-        let busy = handle.submit(move |_, served| {
-            // Who waits for these may have failed.
-            served.tell(move || {
-                let _ = tell.send(());
-            });
-            let _ = begin.send(());
-            let _ = may_end.recv();
-        });
-        busy.expect("it is served");
-        has_begun.recv().expect("it begins");
-        assert!(told.is_empty());
-        handle.tell_waiting();
-        assert!(told.try_recv().is_ok());
-        end.send(()).expect("it waits for this");
-        engine.close().expect("it has no image");
-    }
-
-    /// Although what is kept keeps itself.
-    #[test]
-    fn an_answer_that_waits_is_told_when_the_thread_panics() {
-        let engine = Engine::start(small, Pace::None).expect("a drive");
-        let (tell, told) = bounded(1);
-        let panics = engine.handle().submit(move |_, served| {
-            served.keep(Rc::new(served.clone()));
-            served.tell(move || tell.send(()).expect("it is waited for"));
-            panic!("as a bug would");
-        });
-        panics.expect("it is served");
-        told.recv().expect("it is told");
-        assert!(matches!(engine.close(), Err(EngineError::Gone)));
     }
 
     #[test]

@@ -5,7 +5,6 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Instant;
 
 use bitline::inside::sim::resource::RangeLock;
@@ -14,7 +13,6 @@ use bitline::{Drive, Host, HostError, Sim, Time};
 use host::block::BlockDevice;
 
 use super::EngineError;
-use super::answers::Answers;
 use super::clock::Clock;
 use super::drift::Lateness;
 use super::figures::{Counted, Kind, Snapshot};
@@ -38,7 +36,6 @@ struct Inner {
     format: Format,
     counted: RefCell<[Counted; Kind::ALL.len()]>,
     lateness: RefCell<Lateness>,
-    answers: Arc<Answers>,
     /// What those who serve hosts keep here, by the numbers of [`Kept`].
     kept: RefCell<BTreeMap<u64, Rc<dyn Any>>>,
     kept_last: Cell<u64>,
@@ -67,11 +64,7 @@ pub(crate) struct Begun {
 }
 
 impl Served {
-    pub(super) fn new(
-        drive: &Drive,
-        pace: Pace,
-        answers: Arc<Answers>,
-    ) -> Result<Served, EngineError> {
+    pub(super) fn new(drive: &Drive, pace: Pace) -> Result<Served, EngineError> {
         let host = drive.host()?;
         let began = host.sim().now();
         Ok(Served(Rc::new(Inner {
@@ -85,7 +78,6 @@ impl Served {
             format: Format::default(),
             counted: RefCell::default(),
             lateness: RefCell::default(),
-            answers,
             kept: RefCell::default(),
             kept_last: Cell::new(0),
             host,
@@ -185,21 +177,6 @@ impl Served {
             kind,
             at: self.sim().now(),
         }
-    }
-
-    /// Has a host told what became of a request, soon: together with others, if some come meanwhile, and by this thread or one that
-    /// comes by ([`Handle::tell_waiting`](super::Handle::tell_waiting)).
-    pub(crate) fn tell(&self, answer: impl FnOnce() + Send + 'static) {
-        self.0.answers.add(Box::new(answer));
-    }
-
-    /// Has hosts told what they are still to be told, before something that takes long.
-    pub(crate) fn tell_all(&self) {
-        self.0.answers.tell();
-    }
-
-    pub(super) fn answers(&self) -> &Answers {
-        &self.0.answers
     }
 
     /// Keeps nothing any more.

@@ -1,22 +1,25 @@
 //! How much of requests is under way at once, so that memory stays bounded.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Bytes that requests under way may have together.
-pub(super) struct Budget {
-    account: Mutex<Account>,
-    given_back: Condvar,
-}
+use crate::engine::Doorbell;
+
+/// Bytes that requests under way may have together, but for the last of them. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Budget(Arc<Account>);
 
 struct Account {
-    free: u64,
-    /// How many wait for more: it is a call to the operating system to wake them.
-    waiting: u32,
+    most: u64,
+    taken: AtomicU64,
+    /// Whether the drive's thread receives nothing until there is room again.
+    is_awaited: AtomicBool,
+    drive: Doorbell,
 }
 
 /// What a request has of a budget, until it is dropped.
 pub(super) struct Share {
-    budget: Arc<Budget>,
+    account: Arc<Account>,
     bytes: u64,
 }
 
@@ -24,90 +27,88 @@ pub(super) struct Share {
 const OVERHEAD_BYTES: u64 = 1024;
 
 impl Budget {
-    pub(super) fn of(bytes: u64) -> Arc<Budget> {
-        Arc::new(Budget {
-            account: Mutex::new(Account {
-                free: bytes,
-                waiting: 0,
-            }),
-            given_back: Condvar::new(),
-        })
+    /// The drive is rung for when there is room again.
+    pub(super) fn of(bytes: u64, drive: Doorbell) -> Budget {
+        Budget(Arc::new(Account {
+            most: bytes,
+            taken: AtomicU64::new(0),
+            is_awaited: AtomicBool::new(false),
+            drive,
+        }))
     }
 
-    /// Waits until there is room for a request of so many bytes.
-    pub(super) fn take(self: &Arc<Budget>, bytes: u64) -> Share {
-        let bytes = bytes + OVERHEAD_BYTES;
-        let mut account = self.account();
-        while account.free < bytes {
-            account.waiting += 1;
-            let waited = self.given_back.wait(account);
-            account = waited.unwrap_or_else(PoisonError::into_inner);
-            account.waiting -= 1;
+    /// Whether there may be a request more. If not, the drive is rung for when there may.
+    pub(super) fn has_room(&self) -> bool {
+        if self.0.is_below() {
+            return true;
         }
-        account.free -= bytes;
+        self.0.is_awaited.store(true, Ordering::SeqCst);
+        // It may have been given back just before.
+        self.0.is_below()
+    }
+
+    /// The share of a request of so many bytes.
+    pub(super) fn take(&self, bytes: u64) -> Share {
+        let bytes = bytes + OVERHEAD_BYTES;
+        self.0.taken.fetch_add(bytes, Ordering::SeqCst);
         Share {
-            budget: self.clone(),
+            account: self.0.clone(),
             bytes,
         }
     }
+}
 
-    fn account(&self) -> MutexGuard<'_, Account> {
-        self.account.lock().unwrap_or_else(PoisonError::into_inner)
+impl Account {
+    fn is_below(&self) -> bool {
+        self.taken.load(Ordering::SeqCst) < self.most
     }
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
-        let is_awaited = {
-            let mut account = self.budget.account();
-            account.free += self.bytes;
-            account.waiting > 0
-        };
-        if is_awaited {
-            // One that is too large for what is free now must not take the wakeup of another that fits.
-            self.budget.given_back.notify_all();
+        self.account.taken.fetch_sub(self.bytes, Ordering::SeqCst);
+        if self.account.is_awaited.load(Ordering::SeqCst)
+            && self.account.is_awaited.swap(false, Ordering::SeqCst)
+        {
+            self.account.drive.ring();
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::thread;
-    use std::time::Duration;
+    use std::time::{Duration, Instant};
 
     use super::*;
+    use crate::engine::Await;
+
+    const LONG: Duration = Duration::from_secs(60);
 
     #[test]
-    fn who_finds_no_room_waits() {
-        let budget = Budget::of(10 * 1024);
-        let share = budget.take(8 * 1024);
-        let waiting = {
-            let budget = budget.clone();
-            thread::spawn(move || drop(budget.take(1024)))
-        };
-        thread::sleep(Duration::from_millis(20));
-        assert!(!waiting.is_finished());
-        drop(share);
-        waiting.join().expect("it gets its share");
+    fn the_last_share_may_be_more_than_there_is() {
+        let doorbell = Doorbell::new().expect("an event");
+        let budget = Budget::of(10 * 1024, doorbell);
+        let small = budget.take(8 * 1024);
+        assert!(budget.has_room());
+        let large = budget.take(1 << 20);
+        assert!(!budget.has_room());
+        drop(small);
+        assert!(!budget.has_room());
+        drop(large);
+        assert!(budget.has_room());
     }
 
-    /// What is given back is enough for the one that waits second, and not for the one that waits first.
     #[test]
-    fn who_fits_does_not_wait_for_who_does_not() {
-        let budget = Budget::of(20 * 1024);
-        let (large, small) = (budget.take(11 * 1024), budget.take(7 * 1024));
-        let waits = |bytes| {
-            let budget = budget.clone();
-            let waiting = thread::spawn(move || drop(budget.take(bytes)));
-            thread::sleep(Duration::from_millis(20));
-            assert!(!waiting.is_finished());
-            waiting
-        };
-        let (first, second) = (waits(15 * 1024), waits(1024));
-        drop(small);
-        second.join().expect("it gets its share");
-        assert!(!first.is_finished());
-        drop(large);
-        first.join().expect("it gets its share");
+    fn the_drive_is_rung_for_when_there_is_room() {
+        let doorbell = Doorbell::new().expect("an event");
+        let budget = Budget::of(1024, doorbell.clone());
+        let share = budget.take(1024);
+        assert!(!budget.has_room());
+        let began = Instant::now();
+        doorbell.sleep(Some(LONG), || {
+            drop(share);
+            Await::Bell
+        });
+        assert!(began.elapsed() < LONG && budget.has_room());
     }
 }

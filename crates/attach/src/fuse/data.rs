@@ -1,13 +1,16 @@
-//! The data of requests, on its way between the kernel's threads and the drive's.
+//! The data of requests, on its way between the kernel and the drive.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::budget::{Budget, Share};
 use crate::buffers::Buffers;
+use crate::engine::Doorbell;
 
 /// Most bytes of a request, which is what the kernel has memory pages for by default.
 pub(super) const REQUEST_BYTES_MAX: u32 = 1 << 20;
+/// More data than this is much: the kernel takes longer to copy it than a thread to be woken.
+pub(super) const MUCH_BYTES: usize = 64 << 10;
 /// Bytes that requests under way have together, at most: more than all of those have that the kernel does not wait for itself, or
 /// what it asks for besides would wait behind them.
 const UNDER_WAY_BYTES: u64 = 144 << 20;
@@ -19,7 +22,7 @@ const KERNEL: u64 = 0;
 /// What the data of requests lies in. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct DataPool {
-    budget: Arc<Budget>,
+    budget: Budget,
     spare: Arc<Mutex<Buffers>>,
 }
 
@@ -32,26 +35,32 @@ pub(super) struct Data {
 }
 
 impl DataPool {
-    pub(super) fn new() -> DataPool {
+    /// The drive is rung for when there is room again.
+    pub(super) fn new(drive: Doorbell) -> DataPool {
         DataPool {
-            budget: Budget::of(UNDER_WAY_BYTES),
+            budget: Budget::of(UNDER_WAY_BYTES, drive),
             spare: Arc::new(Mutex::new(Buffers::new(SPARE_BYTES_MAX))),
         }
     }
 
-    /// Waits until there may be a request more, which has no data.
+    /// Whether there may be a request more; if not, the drive is rung for when there may.
+    pub(super) fn has_room(&self) -> bool {
+        self.budget.has_room()
+    }
+
+    /// What a request takes that has no data.
     pub(super) fn share(&self) -> Share {
         self.budget.take(0)
     }
 
-    /// A copy of `bytes`, as soon as there is room for it.
+    /// A copy of `bytes`.
     pub(super) fn holding(&self, bytes: &[u8]) -> Data {
         let mut data = self.room(0..bytes.len(), bytes.len());
         data.buffer[..bytes.len()].copy_from_slice(bytes);
         data
     }
 
-    /// Room for data that is to lie in `bytes` of at least `length`, as soon as there is so much; of undefined content.
+    /// Room for data that is to lie in `bytes` of at least `length`, of undefined content.
     pub(super) fn room(&self, bytes: Range<usize>, length: usize) -> Data {
         let share = self.budget.take(Buffers::counted(length));
         Data {
@@ -59,6 +68,21 @@ impl DataPool {
             bytes,
             pool: self.clone(),
             _share: share,
+        }
+    }
+
+    /// A buffer for so many bytes, to which data may come that the pool then adopts.
+    pub(super) fn buffer(&self, length: usize) -> Box<[u8]> {
+        self.spare().take(KERNEL, length, false)
+    }
+
+    /// Data that lies at the beginning of a buffer already.
+    pub(super) fn adopt(&self, buffer: Box<[u8]>, length: usize) -> Data {
+        Data {
+            bytes: 0..length,
+            pool: self.clone(),
+            _share: self.budget.take(buffer.len() as u64),
+            buffer,
         }
     }
 
@@ -94,9 +118,13 @@ impl Drop for Data {
 mod tests {
     use super::*;
 
+    fn pool() -> DataPool {
+        DataPool::new(Doorbell::new().expect("an event"))
+    }
+
     #[test]
     fn buffers_are_used_again() {
-        let pool = DataPool::new();
+        let pool = pool();
         let mut first = pool.holding(&[1; 5000]);
         assert_eq!(first.bytes(), [1; 5000]);
         let buffer = first.take();
@@ -112,7 +140,7 @@ mod tests {
 
     #[test]
     fn data_shows_its_part_of_a_buffer() {
-        let mut data = DataPool::new().room(3..5, 4096);
+        let mut data = pool().room(3..5, 4096);
         let mut buffer = data.take();
         assert_eq!(buffer.len(), 4096);
         buffer[..6].copy_from_slice(b"abcdef");

@@ -4,18 +4,28 @@
 mod attributes;
 mod budget;
 mod data;
+mod device;
+mod drive_file;
 mod errors;
-mod file_system;
+mod folder;
+mod intake;
+mod landing;
+mod names;
+mod reader;
 mod replies;
 mod requests;
+#[cfg(test)]
+mod tests;
+mod wire;
 
 use std::io;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use bitline::inside::InsideHost;
-use fuser::{BackgroundSession, Config, MountOption, SessionACL};
+use fuser::{Config, MountOption, Session, SessionACL};
 use rustix::io::Errno;
 use serde::Serialize;
 
@@ -27,8 +37,14 @@ pub(crate) use attributes::ABOUT;
 use attributes::Attributes;
 pub use attributes::DRIVE;
 use data::DataPool;
-use file_system::DriveFolder;
-use replies::Replies;
+use device::Device;
+use drive_file::{DriveFile, Parts};
+use folder::{Folder, Settings};
+use intake::Intake;
+use landing::Landing;
+use names::Names;
+use reader::Reader;
+use replies::ReplyThread;
 
 /// What the kernel's table calls the source of what is mounted.
 pub(crate) const NAME: &str = "bitline";
@@ -67,28 +83,10 @@ pub enum FuseError {
     Empty,
 }
 
-/// How threads share the requests of the kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Threads {
-    /// How many there are.
-    pub count: usize,
-    /// Whether each has a queue of its own.
-    pub have_own_queues: bool,
-}
-
-impl Default for Threads {
-    fn default() -> Threads {
-        Threads {
-            count: 1,
-            have_own_queues: false,
-        }
-    }
-}
-
 /// A drive that is served as a file. Dropping it unmounts, as well as it can.
 pub(crate) struct FuseServer {
-    session: Option<BackgroundSession>,
+    session: Option<Session<Settings>>,
+    device: Device,
     folder: PathBuf,
     /// The number of what is mounted there, by which the kernel's table tells it from what others mount there.
     number: Option<String>,
@@ -123,7 +121,6 @@ impl FuseServer {
     pub(crate) fn mount(
         drive: &Handle,
         place: Place<'_>,
-        threads: Threads,
         notes: &Notes,
     ) -> Result<FuseServer, FuseError> {
         let Place { folder, control } = place;
@@ -147,8 +144,7 @@ impl FuseServer {
             path: folder.to_owned(),
             source: error.into(),
         })? + "\n";
-        let files = DriveFolder {
-            drive: drive.clone(),
+        let contents = Folder {
             attributes: Attributes {
                 drive_bytes: about.bytes,
                 about_bytes: text.len() as u64,
@@ -156,18 +152,34 @@ impl FuseServer {
                 since: SystemTime::now(),
             },
             about: text,
-            data: DataPool::new(),
-            replies: Replies::start().map_err(EngineError::from)?,
-            notes: notes.clone(),
         };
         let failed = |source| FuseError::Mount {
             path: folder.to_owned(),
             source,
         };
-        let session = fuser::spawn_mount(files, folder, &options(threads)).map_err(failed)?;
+        let session = Session::new(Settings, folder, &options()).map_err(failed)?;
+        let device = Device::of(session.as_fd()).map_err(failed)?;
+        let pool = DataPool::new(drive.doorbell().clone());
+        let intake = Intake {
+            names: Names::start(contents, device.clone()).map_err(failed)?,
+            device: device.clone(),
+            landing: Landing::new(&pool),
+            pool,
+            bytes: about.bytes,
+            block_bytes: about.block_bytes,
+        };
+        let parts = Parts {
+            intake,
+            reader: Reader::start(drive.doorbell().clone()).map_err(EngineError::from)?,
+            thread: ReplyThread::start().map_err(EngineError::from)?,
+            is_on_disk: about.image.is_some(),
+            notes: notes.clone(),
+        };
+        drive.take_from(|| DriveFile::from(parts))?;
         let entry = system::at(folder).map_err(failed)?;
         Ok(FuseServer {
             session: Some(session),
+            device,
             number: entry.map(|entry| entry.number),
             folder: folder.to_owned(),
             bytes: about.bytes,
@@ -186,9 +198,12 @@ impl FuseServer {
 
     /// Whether it is served: not any more once somebody has unmounted it.
     pub(crate) fn is_serving(&self) -> bool {
-        self.session
-            .as_ref()
-            .is_some_and(|session| !session.guard.is_finished() && self.is_mounted())
+        self.session.is_some() && !self.has_ended() && self.is_mounted()
+    }
+
+    /// Whether the kernel has let go of it.
+    fn has_ended(&self) -> bool {
+        !self.device.is_connected()
     }
 
     /// Whether what is at its folder is what was mounted there; it is, where the kernel's table cannot be read.
@@ -214,7 +229,7 @@ impl FuseServer {
         let busy = || FuseError::Busy {
             path: self.folder.clone(),
         };
-        let is_there = !session.guard.is_finished() && self.is_mounted();
+        let is_there = !self.has_ended() && self.is_mounted();
         if is_there && let Err(error) = unmount_at(&self.folder, how, || ()) {
             self.session = Some(session);
             return Err(match error {
@@ -223,7 +238,7 @@ impl FuseServer {
             });
         }
         // Where it was unmounted lazily, by force or by somebody else, somebody may have its file open still.
-        if !ends_within(&session, how.patience()) {
+        if !self.ends_within(how.patience()) {
             if how != Unmount::ByForce {
                 self.session = Some(session);
                 return Err(busy());
@@ -235,29 +250,24 @@ impl FuseServer {
         if system::at(&self.folder).is_ok_and(|entry| entry.is_some()) {
             // Dropping it would unmount that, which is another's: the library looks only whether the kernel has let go of it.
             std::mem::forget(session);
-            return Ok(());
         }
-        // What is left of it sees that nothing is mounted any more once its threads have seen that.
-        let BackgroundSession { guard, .. } = session;
-        let ended = guard.join();
-        let ended = ended.unwrap_or_else(|_| Err(io::Error::other("its thread has panicked")));
-        ended.map_err(failed)
+        Ok(())
+    }
+
+    /// Whether what is not mounted any more ends within some time.
+    fn ends_within(&self, patience: Duration) -> bool {
+        let began = Instant::now();
+        while !self.has_ended() {
+            if began.elapsed() > patience {
+                return false;
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        true
     }
 }
 
-/// Whether a session that is not mounted any more ends within some time.
-fn ends_within(session: &BackgroundSession, patience: Duration) -> bool {
-    let began = Instant::now();
-    while !session.guard.is_finished() {
-        if began.elapsed() > patience {
-            return false;
-        }
-        thread::sleep(Duration::from_millis(5));
-    }
-    true
-}
-
-fn options(threads: Threads) -> Config {
+fn options() -> Config {
     let mut options = Config::default();
     options.mount_options = vec![
         MountOption::FSName(NAME.into()),
@@ -268,7 +278,5 @@ fn options(threads: Threads) -> Config {
         MountOption::DefaultPermissions,
     ];
     options.acl = SessionACL::Owner;
-    options.n_threads = Some(threads.count);
-    options.clone_fd = threads.have_own_queues && threads.count > 1;
     options
 }

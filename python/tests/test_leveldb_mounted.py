@@ -99,7 +99,9 @@ def test_the_drive_compacts_for_db_bench(example: ModuleType, tmp_path: Path) ->
     assert sum(int(count) for _, count in counts) == in_drive.log.count("Compacting ") == 0
     asked = in_drive.log.count("In the drive: ")
     assert sum(int(count) for count, _ in counts) == asked == in_drive.log.count("Compacted ") > 10
-    assert by_host.log.count("Compacting ") == by_host.log.count("Compacted ") > 10
+    # LevelDB gives up what it is at when a run ends.
+    begun, ended = by_host.log.count("Compacting "), by_host.log.count("Compacted ")
+    assert 10 < ended <= begun <= ended + len(RUNS)
     # Writers did not wait for the drive: memtables were flushed meanwhile.
     meanwhile = [part.split("Compacted ")[0] for part in in_drive.log.split("In the drive: ")[1:]]
     assert any("Level-0 table " in part for part in meanwhile)

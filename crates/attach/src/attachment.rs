@@ -78,6 +78,8 @@ pub enum State {
     Attached,
     /// Somebody has unmounted it.
     Unmounted,
+    /// Somebody has had the kernel abort its connection to it, as `umount -f` does: it is there still, and gives errors.
+    Aborted,
     /// The drive's thread has ended, or that of the server to which hosts connect, which they do by themselves only after a bug of
     /// Bitline.
     Ended,
@@ -199,8 +201,11 @@ impl Attachment {
     /// What has become of it by now.
     pub fn state(&self) -> State {
         let is_served = self.fuse.as_ref().is_some_and(FuseServer::is_serving);
+        let is_aborted = self.fuse.as_ref().is_some_and(FuseServer::is_aborted);
         if !self.serving.is_serving() {
             State::Ended
+        } else if is_aborted {
+            State::Aborted
         } else if !is_served {
             State::Unmounted
         } else {

@@ -261,6 +261,27 @@ fn what_others_mount_in_its_place_stays() {
     std::fs::remove_dir(&rig.folder).expect("it is empty again");
 }
 
+/// Somebody has the kernel abort the connection, and the folder is still busy: it is not left there for good.
+#[test]
+fn what_somebody_aborts_is_unmounted() {
+    let Some(mut rig) = Rig::new(&Options::new(Pace::None)) else {
+        return;
+    };
+    let file = rig.open(0);
+    let forced = Command::new("umount").arg("-f").arg(&rig.folder).output();
+    assert!(!forced.expect("it is installed").status.success());
+    assert!(file.write_all_at(&[1; 4096], 0).is_err());
+    assert_eq!(rig.attachment.state(), State::Aborted);
+    let busy = rig.attachment.stop(Unmount::InOrderSoon);
+    let busy = busy.expect_err("its file is open");
+    assert!(
+        matches!(busy, AttachError::Fuse(FuseError::Busy { .. })),
+        "{busy}"
+    );
+    drop(file);
+    rig.end();
+}
+
 /// At a thousandth of real time, a write of some microseconds takes some milliseconds.
 #[test]
 fn a_pace_holds_completions_back() {

@@ -68,11 +68,12 @@ impl Attachment {
         json(&snapshot.map_err(engine)?)
     }
 
-    /// Waits until it is not attached any more, but no longer than so many seconds: "attached", "unmounted" or "ended".
+    /// Waits until it is not attached any more, but no longer than so many seconds: "attached", "unmounted", "aborted" or "ended".
     fn wait(&self, py: Python<'_>, seconds: f64) -> PyResult<&'static str> {
         match wait_while(py, seconds, State::Attached, || self.attached().state())? {
             State::Attached => Ok("attached"),
             State::Unmounted => Ok("unmounted"),
+            State::Aborted => Ok("aborted"),
             State::Ended => Ok("ended"),
             other => Err(internal(format!("an attachment is {other:?}"))),
         }

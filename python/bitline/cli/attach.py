@@ -25,7 +25,7 @@ from bitline.cli.serving import (
 )
 from bitline.cli.signals import Signals, counted
 from bitline.display.formats import size
-from bitline.errors import BusyError, InternalError
+from bitline.errors import BitlineError, BusyError, InternalError
 from bitline.opening import served_configuration
 
 
@@ -119,6 +119,10 @@ class _Attached:
             self.shown.say(line)
         if state == "ended":
             raise InternalError("a thread of the drive has ended by a bug of Bitline, as told above")
+        if state == "aborted":
+            raise BitlineError(
+                f"{self.folder}: somebody had the kernel abort the connection to the drive, as `umount -f` does"
+            )
         if state == "unmounted":
             self.shown.say("it was unmounted")
         return state == "attached"

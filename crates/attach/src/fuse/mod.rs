@@ -201,6 +201,11 @@ impl FuseServer {
         self.session.is_some() && !self.has_ended() && self.is_mounted()
     }
 
+    /// Whether it is mounted, and who has its file open gets errors: somebody has aborted the connection, as `umount -f` does.
+    pub(crate) fn is_aborted(&self) -> bool {
+        self.number.is_some() && self.has_ended() && self.is_mounted()
+    }
+
     /// Whether the kernel has let go of it.
     fn has_ended(&self) -> bool {
         !self.device.is_connected()
@@ -229,7 +234,9 @@ impl FuseServer {
         let busy = || FuseError::Busy {
             path: self.folder.clone(),
         };
-        let is_there = !self.has_ended() && self.is_mounted();
+        // What the kernel has let go of is there still if somebody has aborted it.
+        let is_known = self.number.is_some() || !self.has_ended();
+        let is_there = is_known && self.is_mounted();
         if is_there && let Err(error) = unmount_at(&self.folder, how, || ()) {
             self.session = Some(session);
             return Err(match error {

@@ -121,7 +121,7 @@ class _Attached:
             raise InternalError("a thread of the drive has ended by a bug of Bitline, as told above")
         if state == "aborted":
             raise BitlineError(
-                f"{self.folder}: somebody had the kernel abort the connection to the drive, as `umount -f` does"
+                f"{self.folder}: somebody had the kernel abort its connection, as `umount -f` does"
             )
         if state == "unmounted":
             self.shown.say("it was unmounted")

@@ -70,9 +70,12 @@ impl Device {
             tv_sec: 0,
             tv_nsec: 0,
         });
+        let is_known = poll(&mut states, now).is_ok();
+        let is_gone = states[0]
+            .revents()
+            .intersects(PollFlags::ERR | PollFlags::HUP);
         // What cannot be asked is taken for mounted: whoever receives from it sees more.
-        poll(&mut states, now).is_err()
-            || !(states[0].revents()).intersects(PollFlags::ERR | PollFlags::HUP)
+        !(is_known && is_gone)
     }
 
     /// Sends a whole answer.

@@ -256,7 +256,7 @@ impl Intake {
     /// Has what has landed answered by who answers all but data.
     fn pass_on(&self, header: &Header) -> Received {
         let whole = self.landing.whole();
-        if !whole.is_some_and(|whole| self.names.ask(whole).is_ok()) {
+        if whole.is_none_or(|whole| self.names.ask(whole).is_err()) {
             let reply = self.device.reply(header.unique);
             reply.tell(&Outcome::Failed(Refusal::EIO));
         }

@@ -22,7 +22,7 @@ use super::names::Names;
 use super::reader::{Brought, Reader};
 use super::replies::ReplyThread;
 use super::wire::{Allocation, Answered, Header, Transfer, Written, opcode};
-use crate::engine::{Doorbell, Engine, Pace};
+use crate::engine::{Doorbell, Engine, Kind, Pace};
 use crate::notes::Notes;
 
 const GETATTR: u32 = 3;
@@ -387,7 +387,11 @@ fn what_is_under_way_when_a_drive_is_closed_is_done() {
     let (engine, kernel) = drive(Pace::Real(0.0001));
     kernel.write(1, 0, &[1; 4096]);
     let handle = engine.handle();
-    while handle.snapshot().expect("it is served").in_flight == 0 {
+    let has_begun = || {
+        let snapshot = handle.snapshot().expect("it is served");
+        snapshot.in_flight + snapshot.kinds[Kind::Write as usize].requests > 0
+    };
+    while !has_begun() {
         thread::yield_now();
     }
     engine.close().expect("it has no image");

@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use bitline::{Config, Drive};
 use rustix::io::{read, write};
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -42,6 +43,8 @@ fn mounted() -> (Kernel, Intake) {
         None,
     )
     .expect("a socket");
+    let patience = Some(Duration::from_secs(30));
+    set_socket_timeout(&kernel, Timeout::Recv, patience).expect("it takes that");
     let device = Device::of(opened.as_fd()).expect("it is opened");
     let about = "{}\n".to_owned();
     let folder = Folder {

@@ -37,6 +37,11 @@ impl Budget {
         }))
     }
 
+    /// Who is rung for.
+    pub(super) fn drive(&self) -> &Doorbell {
+        &self.0.drive
+    }
+
     /// Whether there may be a request more. If not, the drive is rung for when there may.
     pub(super) fn has_room(&self) -> bool {
         if self.0.is_below() {

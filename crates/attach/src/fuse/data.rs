@@ -43,6 +43,11 @@ impl DataPool {
         }
     }
 
+    /// As much room again, for requests that have nothing to do with those of this one.
+    pub(super) fn another(&self) -> DataPool {
+        DataPool::new(self.budget.drive().clone())
+    }
+
     /// Whether there may be a request more; if not, the drive is rung for when there may.
     pub(super) fn has_room(&self) -> bool {
         self.budget.has_room()
@@ -64,7 +69,7 @@ impl DataPool {
     pub(super) fn room(&self, bytes: Range<usize>, length: usize) -> Data {
         let share = self.budget.take(Buffers::counted(length));
         Data {
-            buffer: self.spare().take(KERNEL, length, false),
+            buffer: self.buffer(length),
             bytes,
             pool: self.clone(),
             _share: share,

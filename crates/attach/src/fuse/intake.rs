@@ -269,11 +269,13 @@ impl Drop for Intake {
         if !self.device.is_connected() {
             return;
         }
+        // What is under way may hold all room for long.
+        let pool = self.pool.another();
         let other = Intake {
             device: self.device.clone(),
             names: self.names.clone(),
-            landing: Landing::new(&self.pool),
-            pool: self.pool.clone(),
+            landing: Landing::new(&pool),
+            pool,
             bytes: self.bytes,
             block_bytes: self.block_bytes,
         };

@@ -338,6 +338,21 @@ fn what_was_given_back_refuses_too() {
     assert_eq!(kernel.answer(), (1000, -EIO, vec![]));
 }
 
+/// What a drive that is gone is still at may hold all room that requests have.
+#[test]
+fn refusing_takes_no_room_of_others() {
+    let (kernel, intake) = mounted();
+    let pool = intake.pool.clone();
+    let mut held = Vec::new();
+    while pool.has_room() {
+        held.push(pool.room(0..1, 1 << 20));
+    }
+    drop(intake);
+    kernel.read(1, 0, 10);
+    assert_eq!(kernel.answer(), (1, -EIO, vec![]));
+    assert!(!pool.has_room());
+}
+
 /// A drive of the default preset, in memory, and the kernel whose requests it takes.
 fn drive(pace: Pace) -> (Engine, Kernel) {
     let small = || Drive::open(Config::preset(bitline::DEFAULT_PRESET)?);

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use bitline::Error;
 
+use super::budget::Share;
 use super::device::{Outcome, Reply};
 use super::errors::errno;
 use super::intake::{Intake, Received, Request, What};
@@ -88,6 +89,24 @@ impl DriveFile {
             }
         });
     }
+
+    /// The same of what has no more to tell than that it is done; it has its share until then.
+    fn spawn_plain<F>(
+        &self,
+        served: &Served,
+        reply: Reply,
+        what: (Kind, Range<u64>),
+        share: Share,
+        work: impl FnOnce(Served) -> F + 'static,
+    ) where
+        F: Future<Output = Result<(), Error>> + 'static,
+    {
+        let work = |served: Served| async move {
+            let _share = share;
+            work(served).await
+        };
+        self.spawn(served, reply, what, work, |()| Outcome::Done);
+    }
 }
 
 impl Source for DriveFile {
@@ -145,30 +164,18 @@ impl Source for DriveFile {
             }
             What::Flush(share) => {
                 let replies = self.replies.clone();
-                let work = |served: Served| async move {
-                    let _share = share;
-                    flush(&served, &replies).await
-                };
-                let done = |()| Outcome::Done;
-                self.spawn(served, reply, (Kind::Flush, 0..0), work, done);
+                let work = |served: Served| async move { flush(&served, &replies).await };
+                self.spawn_plain(served, reply, (Kind::Flush, 0..0), share, work);
             }
             What::Discard { bytes, share } => {
-                let range = bytes.clone();
-                let work = |served: Served| async move {
-                    let _share = share;
-                    requests::discard(&served, range).await
-                };
-                let done = |()| Outcome::Done;
-                self.spawn(served, reply, (Kind::Discard, bytes), work, done);
+                let what = (Kind::Discard, bytes.clone());
+                let work = |served: Served| async move { requests::discard(&served, bytes).await };
+                self.spawn_plain(served, reply, what, share, work);
             }
             What::WriteZeroes { bytes, share } => {
-                let range = bytes.clone();
-                let work = |served: Served| async move {
-                    let _share = share;
-                    requests::zero(&served, range).await
-                };
-                let done = |()| Outcome::Done;
-                self.spawn(served, reply, (Kind::WriteZeroes, bytes), work, done);
+                let what = (Kind::WriteZeroes, bytes.clone());
+                let work = |served: Served| async move { requests::zero(&served, bytes).await };
+                self.spawn_plain(served, reply, what, share, work);
             }
         }
     }

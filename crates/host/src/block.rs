@@ -5,7 +5,7 @@ use nvme::command::{
     WriteZeroes,
 };
 use nvme::identify::{Cns, IdentifyNamespace};
-use nvme::{CommandId, IoCommand, Lba, NamespaceId};
+use nvme::{CommandId, IoCommand, Lba, Loan, NamespaceId};
 use zerocopy::FromBytes;
 
 use crate::buffer::{Buffer, LentBuffer};
@@ -143,9 +143,9 @@ impl<T: Transport> BlockDevice<T> {
         )
     }
 
-    /// Lends `data` to commands.
-    pub fn lend(&self, data: Box<[u8]>) -> LentBuffer {
-        LentBuffer::new(self.transport.memory(), data)
+    /// Lends memory to commands.
+    pub fn lend<L: Into<Loan> + TryFrom<Loan>>(&self, loan: L) -> LentBuffer<L> {
+        LentBuffer::new(self.transport.memory(), loan)
     }
 
     /// Reads `blocks` blocks from `lba` on into the beginning of `buffer`: one command. A drive that keeps no data

@@ -1,10 +1,11 @@
 //! Buffers in the memory that the drive reaches.
 
 use std::cell::RefCell;
+use std::marker::PhantomData;
 use std::ops::Deref;
 use std::rc::Rc;
 
-use nvme::{DataPointer, HostMemory};
+use nvme::{DataPointer, HostMemory, Loan};
 
 use crate::error::Error;
 
@@ -21,7 +22,10 @@ pub struct Buffer {
 
 /// A buffer that somebody lends, of whose data nothing is copied. If it is dropped, so is what was lent, when no command reaches it
 /// any more.
-pub struct LentBuffer(Buffer);
+pub struct LentBuffer<L = Box<[u8]>> {
+    buffer: Buffer,
+    loan: PhantomData<L>,
+}
 
 /// Whose memory a buffer is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -144,32 +148,47 @@ impl Buffer {
     }
 }
 
-impl LentBuffer {
-    /// Lends `data`, no more than 4 GiB.
-    pub fn new(memory: &Memory, data: Box<[u8]>) -> LentBuffer {
-        let bytes = data.len() as u64;
-        LentBuffer(Buffer {
+impl<L: Into<Loan> + TryFrom<Loan>> LentBuffer<L> {
+    /// Lends memory, no more than 4 GiB.
+    pub fn new(memory: &Memory, loan: L) -> LentBuffer<L> {
+        let loan = loan.into();
+        let buffer = Buffer {
+            bytes: loan.bytes() as u64,
             memory: memory.clone(),
-            address: memory.borrow_mut().lend(data),
-            bytes,
+            address: memory.borrow_mut().lend(loan),
             origin: Origin::Lent,
-        })
+        };
+        LentBuffer {
+            buffer,
+            loan: PhantomData,
+        }
     }
 
     /// Gives back what was lent. What a command that was broken off transfers later is lost.
-    #[expect(clippy::expect_used, reason = "nobody else takes it back")]
-    pub fn take_back(mut self) -> Box<[u8]> {
-        let taken = self.0.memory.borrow_mut().take_back(self.0.address);
-        self.0.origin = Origin::GivenBack;
-        taken.expect("it is lent until now")
+    ///
+    /// # Panics
+    /// Never: nobody else takes it back.
+    pub fn take_back(mut self) -> L {
+        let Buffer {
+            memory,
+            address,
+            origin,
+            ..
+        } = &mut self.buffer;
+        let taken = memory.borrow_mut().take_back(*address);
+        *origin = Origin::GivenBack;
+        let Some(Ok(loan)) = taken.ok().map(L::try_from) else {
+            unreachable!("it is lent until now, as what it was");
+        };
+        loan
     }
 }
 
-impl Deref for LentBuffer {
+impl<L> Deref for LentBuffer<L> {
     type Target = Buffer;
 
     fn deref(&self) -> &Buffer {
-        &self.0
+        &self.buffer
     }
 }
 

@@ -34,7 +34,7 @@ pub use identifier::{
     BROADCAST_NAMESPACE, CommandId, ControllerId, Lba, NamespaceId, QueueId, QueuePriority,
     RegionId,
 };
-pub use memory::{Dma, HostMemory, MEMORY_PAGE_BYTES, MemoryError};
+pub use memory::{Dma, HostMemory, Loan, MEMORY_PAGE_BYTES, MemoryError, Pages};
 pub use queue::{Cursor, MAX_QUEUE_ENTRIES, MIN_QUEUE_ENTRIES, Ring, RingError};
 pub use status::{Status, StatusType};
 pub use transfers::{Transfers, is_of_memory_queues};

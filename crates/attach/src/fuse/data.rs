@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use bitline::inside::nvme::{Loan, Pages};
+
 use super::budget::{Budget, Share};
 use crate::buffers::Buffers;
 use crate::engine::Doorbell;
@@ -16,6 +18,8 @@ pub(super) const MUCH_BYTES: usize = 64 << 10;
 const UNDER_WAY_BYTES: u64 = 144 << 20;
 /// Bytes that are kept for later requests, at most: those of 32 that are as long as can be.
 const SPARE_BYTES_MAX: usize = 32 << 20;
+/// The smallest pages that data comes in: for smaller ones, the kernel would take longer to find the next than to copy.
+const PAGE_BYTES_MIN: usize = 4096;
 /// There is one who makes requests, the kernel.
 const KERNEL: u64 = 0;
 
@@ -23,29 +27,52 @@ const KERNEL: u64 = 0;
 #[derive(Clone)]
 pub(super) struct DataPool {
     budget: Budget,
-    spare: Arc<Mutex<Buffers>>,
+    spare: Arc<Mutex<Spare>>,
+    page_bytes: usize,
 }
 
-/// The data of a request, in a buffer that may be longer. It counts for the budget until it is dropped.
-pub(super) struct Data {
-    buffer: Box<[u8]>,
+/// Memory that nobody has.
+struct Spare {
+    buffers: Buffers,
+    /// Pages for the data of whole requests.
+    pages: Vec<Pages>,
+}
+
+/// Room for what is read. It counts for the budget until it is dropped, as data does.
+pub(super) struct Room {
+    memory: Held<Box<[u8]>>,
     bytes: Range<usize>,
+}
+
+/// The data of a write.
+pub(super) struct Data {
+    memory: Held<Loan>,
+    length: usize,
+}
+
+/// Memory of a pool, of which a request takes a part.
+struct Held<L: Default + Into<Loan>> {
+    memory: L,
     pool: DataPool,
     _share: Share,
 }
 
 impl DataPool {
-    /// The drive is rung for when there is room again.
-    pub(super) fn new(drive: Doorbell) -> DataPool {
+    /// For a drive of such pages of flash. It is rung for when there is room again.
+    pub(super) fn new(drive: Doorbell, page_bytes: usize) -> DataPool {
         DataPool {
             budget: Budget::of(UNDER_WAY_BYTES, drive),
-            spare: Arc::new(Mutex::new(Buffers::new(SPARE_BYTES_MAX))),
+            spare: Arc::new(Mutex::new(Spare {
+                buffers: Buffers::new(SPARE_BYTES_MAX),
+                pages: Vec::new(),
+            })),
+            page_bytes: page_bytes.max(PAGE_BYTES_MIN),
         }
     }
 
     /// As much room again, for requests that have nothing to do with those of this one.
     pub(super) fn another(&self) -> DataPool {
-        DataPool::new(self.budget.drive().clone())
+        DataPool::new(self.budget.drive().clone(), self.page_bytes)
     }
 
     /// Whether there may be a request more; if not, the drive is rung for when there may.
@@ -58,64 +85,126 @@ impl DataPool {
         self.budget.take(0)
     }
 
-    /// A copy of `bytes`.
-    pub(super) fn holding(&self, bytes: &[u8]) -> Data {
-        let mut data = self.room(0..bytes.len(), bytes.len());
-        data.buffer[..bytes.len()].copy_from_slice(bytes);
-        data
-    }
-
-    /// Room for data that is to lie in `bytes` of at least `length`, of undefined content.
-    pub(super) fn room(&self, bytes: Range<usize>, length: usize) -> Data {
-        let share = self.budget.take(Buffers::counted(length));
-        Data {
-            buffer: self.buffer(length),
+    /// Room for what is to be read to `bytes` of at least `length`.
+    pub(super) fn room(&self, bytes: Range<usize>, length: usize) -> Room {
+        let buffer = self.buffer(length);
+        let counted = buffer.len();
+        Room {
+            memory: self.hold(buffer, counted),
             bytes,
-            pool: self.clone(),
-            _share: share,
         }
     }
 
-    /// A buffer for so many bytes, to which data may come that the pool then adopts.
-    pub(super) fn buffer(&self, length: usize) -> Box<[u8]> {
-        self.spare().take(KERNEL, length, false)
+    /// A copy of data that lies in parts, `length` bytes of it.
+    pub(super) fn holding<'a>(
+        &self,
+        length: usize,
+        parts: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Data {
+        let mut buffer = self.buffer(length);
+        let mut rest = &mut buffer[..length];
+        for part in parts {
+            let (here, beyond) = rest.split_at_mut(part.len());
+            here.copy_from_slice(part);
+            rest = beyond;
+        }
+        self.data(buffer, length)
     }
 
-    /// Data that lies at the beginning of a buffer already.
-    pub(super) fn adopt(&self, buffer: Box<[u8]>, length: usize) -> Data {
+    /// Data that lies at the beginning of pages already.
+    pub(super) fn adopt(&self, pages: Pages, length: usize) -> Data {
+        self.data(pages, length)
+    }
+
+    /// Pages for the data of a whole request, for the pool to adopt.
+    pub(super) fn pages(&self) -> Pages {
+        let spare = self.spare().pages.pop();
+        spare.unwrap_or_else(|| Pages::zeroed(self.page_bytes, REQUEST_BYTES_MAX as usize))
+    }
+
+    fn data(&self, memory: impl Into<Loan>, length: usize) -> Data {
+        let memory = memory.into();
+        let counted = memory.bytes();
         Data {
-            bytes: 0..length,
-            pool: self.clone(),
-            _share: self.budget.take(buffer.len() as u64),
-            buffer,
+            memory: self.hold(memory, counted),
+            length,
         }
     }
 
-    fn spare(&self) -> MutexGuard<'_, Buffers> {
+    fn buffer(&self, length: usize) -> Box<[u8]> {
+        self.spare().buffers.take(KERNEL, length, false)
+    }
+
+    fn hold<L: Default + Into<Loan>>(&self, memory: L, bytes: usize) -> Held<L> {
+        Held {
+            memory,
+            pool: self.clone(),
+            _share: self.budget.take(bytes as u64),
+        }
+    }
+
+    fn spare(&self) -> MutexGuard<'_, Spare> {
         self.spare.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Data {
-    pub(super) fn bytes(&self) -> &[u8] {
-        &self.buffer[self.bytes.clone()]
-    }
-
-    /// The whole buffer, to be lent to the drive.
-    pub(super) fn take(&mut self) -> Box<[u8]> {
-        std::mem::take(&mut self.buffer)
-    }
-
-    /// What [`Data::take`] gave is back.
-    pub(super) fn put_back(&mut self, buffer: Box<[u8]>) {
-        self.buffer = buffer;
+impl Spare {
+    fn give_back(&mut self, memory: Loan) {
+        match memory {
+            Loan::Buffer(buffer) => self.buffers.give_back(KERNEL, buffer),
+            Loan::Pages(pages) => {
+                let kept: usize = self.pages.iter().map(Pages::bytes).sum();
+                if kept + pages.bytes() <= SPARE_BYTES_MAX {
+                    self.pages.push(pages);
+                }
+            }
+        }
     }
 }
 
-impl Drop for Data {
+impl Room {
+    /// What was read.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.memory.memory[self.bytes.clone()]
+    }
+
+    /// All of it, to be lent to the drive.
+    pub(super) fn take(&mut self) -> Box<[u8]> {
+        std::mem::take(&mut self.memory.memory)
+    }
+
+    /// What [`Room::take`] gave is back.
+    pub(super) fn put_back(&mut self, buffer: Box<[u8]>) {
+        self.memory.memory = buffer;
+    }
+}
+
+impl Data {
+    /// Its bytes.
+    pub(super) fn length(&self) -> usize {
+        self.length
+    }
+
+    /// The data, in the stretches that it lies in.
+    pub(super) fn stretches(&self) -> impl Iterator<Item = &[u8]> {
+        self.memory.memory.stretches(0..self.length)
+    }
+
+    /// All that it lies in, to be lent to the drive. Nobody needs the data afterwards.
+    pub(super) fn take(&mut self) -> Loan {
+        std::mem::take(&mut self.memory.memory)
+    }
+
+    /// What [`Data::take`] gave, or what the drive gave for it, is back.
+    pub(super) fn put_back(&mut self, memory: Loan) {
+        self.memory.memory = memory;
+    }
+}
+
+impl<L: Default + Into<Loan>> Drop for Held<L> {
     fn drop(&mut self) {
-        let buffer = self.take();
-        self.pool.spare().give_back(KERNEL, buffer);
+        let memory = std::mem::take(&mut self.memory);
+        self.pool.spare().give_back(memory.into());
     }
 }
 
@@ -123,33 +212,53 @@ impl Drop for Data {
 mod tests {
     use super::*;
 
+    const PAGE: usize = 16384;
+
     fn pool() -> DataPool {
-        DataPool::new(Doorbell::new().expect("an event"))
+        DataPool::new(Doorbell::new().expect("an event"), PAGE)
     }
 
     #[test]
     fn buffers_are_used_again() {
         let pool = pool();
-        let mut first = pool.holding(&[1; 5000]);
-        assert_eq!(first.bytes(), [1; 5000]);
-        let buffer = first.take();
+        let mut first = pool.room(0..5000, 5000);
+        let mut buffer = first.take();
+        buffer.fill(1);
         let at = buffer.as_ptr();
         first.put_back(buffer);
+        assert_eq!(first.bytes(), [1; 5000]);
         drop(first);
-        let second = pool.holding(&[2; 8000]);
-        assert_eq!(
-            (second.bytes().as_ptr(), second.bytes()),
-            (at, &[2; 8000][..])
-        );
+        let second = pool.holding(8000, [&[2; 7000][..], &[3; 1000]]);
+        let parts: Vec<&[u8]> = second.stretches().collect();
+        assert_eq!(parts, [[&[2; 7000][..], &[3; 1000]].concat()]);
+        assert_eq!(parts[0].as_ptr(), at);
     }
 
     #[test]
-    fn data_shows_its_part_of_a_buffer() {
-        let mut data = pool().room(3..5, 4096);
-        let mut buffer = data.take();
+    fn so_are_pages() {
+        let pool = pool();
+        let mut pages = pool.pages();
+        let at = pages
+            .pages_mut()
+            .map(|page| page.as_ptr())
+            .collect::<Vec<_>>();
+        assert_eq!((at.len(), pages.bytes()), (64, 1 << 20));
+        pages.pages_mut().for_each(|page| page.fill(5));
+        let data = pool.adopt(pages, PAGE + 3);
+        let parts: Vec<&[u8]> = data.stretches().collect();
+        assert_eq!(parts, [&[5; PAGE][..], &[5; 3]]);
+        drop(data);
+        let mut again = pool.pages();
+        assert!(again.pages_mut().map(|page| page.as_ptr()).eq(at));
+    }
+
+    #[test]
+    fn room_shows_its_part_of_a_buffer() {
+        let mut room = pool().room(3..5, 4096);
+        let mut buffer = room.take();
         assert_eq!(buffer.len(), 4096);
         buffer[..6].copy_from_slice(b"abcdef");
-        data.put_back(buffer);
-        assert_eq!(data.bytes(), b"de");
+        room.put_back(buffer);
+        assert_eq!(room.bytes(), b"de");
     }
 }

@@ -11,13 +11,13 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::{self, Errno as Failed};
 use zerocopy::IntoBytes;
 
-use super::data::Data;
+use super::data::Room;
 use super::wire::{Answered, AnsweredWrite, Written};
 
 /// What became of a request.
 pub(super) enum Outcome {
     /// It read this.
-    Read(Data),
+    Read(Room),
     /// It wrote so many bytes.
     Written(u32),
     /// There is no more to tell than that, as of a read of nothing.

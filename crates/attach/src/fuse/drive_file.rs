@@ -149,7 +149,7 @@ impl Source for DriveFile {
                 data,
                 is_durable,
             } => {
-                let length = data.bytes().len() as u32;
+                let length = data.length() as u32;
                 let bytes = offset..offset + u64::from(length);
                 let replies = self.replies.clone();
                 let work = move |served: Served| async move {

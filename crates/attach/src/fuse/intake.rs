@@ -12,7 +12,7 @@ use zerocopy::FromBytes;
 
 use super::attributes::DRIVE_NODE;
 use super::budget::Share;
-use super::data::{Data, DataPool, MUCH_BYTES};
+use super::data::{Data, DataPool, MUCH_BYTES, Room};
 use super::device::{Device, Outcome, Reply};
 use super::landing::Landing;
 use super::names::Names;
@@ -38,7 +38,7 @@ pub(super) enum What {
     Read {
         bytes: Range<u64>,
         blocks: Range<u64>,
-        room: Data,
+        room: Room,
     },
     /// Data is written from an offset on. If it has to, it is durable then.
     Write {
@@ -88,7 +88,7 @@ pub(super) struct Intake {
 impl Request {
     /// Whether it brings much data.
     pub(super) fn is_much(&self) -> bool {
-        matches!(&self.what, What::Write { data, .. } if data.bytes().len() > MUCH_BYTES)
+        matches!(&self.what, What::Write { data, .. } if data.length() > MUCH_BYTES)
     }
 
     /// Whether something has to be durable when it ends.
@@ -254,9 +254,8 @@ impl Intake {
     }
 
     /// Has what has landed answered by who answers all but data.
-    fn pass_on(&self, header: &Header) -> Received {
-        let whole = self.landing.whole();
-        if whole.is_none_or(|whole| self.names.ask(whole).is_err()) {
+    fn pass_on(&mut self, header: &Header) -> Received {
+        if self.names.ask(self.landing.whole()).is_err() {
             let reply = self.device.reply(header.unique);
             reply.tell(&Outcome::Failed(Refusal::EIO));
         }

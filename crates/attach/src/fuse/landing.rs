@@ -2,6 +2,8 @@
 
 use std::io::IoSliceMut;
 
+use bitline::inside::nvme::Pages;
+
 use super::data::{Data, DataPool, MUCH_BYTES, REQUEST_BYTES_MAX};
 use super::wire::BEFORE_DATA;
 
@@ -13,22 +15,22 @@ pub(super) struct Landing {
     /// Room for a whole one. Data begins with a page here: the kernel takes as long to find a page as to fill it.
     near: Box<[u8]>,
     start: usize,
-    /// A buffer that the drive can be lent, for all data but what lies near.
-    far: Box<[u8]>,
+    /// Room that the drive can be lent, for all data but what lies near.
+    far: Pages,
+    /// Bytes of what has landed.
     bytes: usize,
-    /// Data from here on lies in `far`.
+    /// Its bytes from here on lie in `far`.
     near_bytes: usize,
 }
 
 impl Landing {
     pub(super) fn new(pool: &DataPool) -> Landing {
-        let most = REQUEST_BYTES_MAX as usize;
-        let near = vec![0; PAGE + BEFORE_DATA + most].into_boxed_slice();
+        let near = vec![0; PAGE + BEFORE_DATA + REQUEST_BYTES_MAX as usize].into_boxed_slice();
         let address = near.as_ptr() as usize;
         Landing {
             start: (address + BEFORE_DATA).next_multiple_of(PAGE) - BEFORE_DATA - address,
             near,
-            far: pool.buffer(most),
+            far: pool.pages(),
             bytes: 0,
             near_bytes: 0,
         }
@@ -36,16 +38,16 @@ impl Landing {
 
     /// Room for a request, all of which is to lie near.
     pub(super) fn room(&mut self) -> &mut [u8] {
-        self.near_bytes = REQUEST_BYTES_MAX as usize;
-        &mut self.near[self.start..][..BEFORE_DATA + self.near_bytes]
+        self.near_bytes = BEFORE_DATA + REQUEST_BYTES_MAX as usize;
+        &mut self.near[self.start..][..self.near_bytes]
     }
 
-    /// Room for one of whose data much is to lie where the drive can be lent it.
-    pub(super) fn rooms(&mut self) -> [IoSliceMut<'_>; 2] {
-        self.near_bytes = MUCH_BYTES;
-        let near = &mut self.near[self.start..][..BEFORE_DATA + self.near_bytes];
-        let far = &mut self.far[self.near_bytes..];
-        [IoSliceMut::new(near), IoSliceMut::new(far)]
+    /// Room for one whose data is to lie where the drive can be lent it.
+    pub(super) fn rooms(&mut self) -> Vec<IoSliceMut<'_>> {
+        self.near_bytes = BEFORE_DATA;
+        let near = &mut self.near[self.start..][..self.near_bytes];
+        let all = std::iter::once(near).chain(self.far.pages_mut());
+        all.map(IoSliceMut::new).collect()
     }
 
     /// A request of so many bytes has landed.
@@ -53,10 +55,16 @@ impl Landing {
         self.bytes = bytes;
     }
 
-    /// All of it, if it lies near.
-    pub(super) fn whole(&self) -> Option<&[u8]> {
-        let near = &self.near[self.start..][..BEFORE_DATA + self.near_bytes];
-        near.get(..self.bytes)
+    /// All of it.
+    pub(super) fn whole(&mut self) -> &[u8] {
+        let whole = &mut self.near[self.start..][..self.bytes];
+        let (_, mut rest) = whole.split_at_mut(self.near_bytes.min(self.bytes));
+        for stretch in self.far.stretches(0..rest.len()) {
+            let (here, beyond) = rest.split_at_mut(stretch.len());
+            here.copy_from_slice(stretch);
+            rest = beyond;
+        }
+        whole
     }
 
     /// What comes before its data.
@@ -71,12 +79,12 @@ impl Landing {
 
     /// The first bytes of its data; they are no more than it has.
     pub(super) fn data(&mut self, bytes: usize, pool: &DataPool) -> Data {
-        let near = &self.near[self.start + BEFORE_DATA..][..self.near_bytes];
-        if let Some(data) = near.get(..bytes) {
-            return pool.holding(data);
+        if self.near_bytes > BEFORE_DATA {
+            return pool.holding(bytes, [&self.near[self.start + BEFORE_DATA..][..bytes]]);
         }
-        self.far[..near.len()].copy_from_slice(near);
-        let other = pool.buffer(REQUEST_BYTES_MAX as usize);
-        pool.adopt(std::mem::replace(&mut self.far, other), bytes)
+        if bytes <= MUCH_BYTES {
+            return pool.holding(bytes, self.far.stretches(0..bytes));
+        }
+        pool.adopt(std::mem::replace(&mut self.far, pool.pages()), bytes)
     }
 }

@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use bitline::inside::InsideHost;
+use bitline::inside::{InsideConfig, InsideHost};
 use fuser::{Config, MountOption, Session, SessionACL};
 use rustix::io::Errno;
 use serde::Serialize;
@@ -124,19 +124,22 @@ impl FuseServer {
         notes: &Notes,
     ) -> Result<FuseServer, FuseError> {
         let Place { folder, control } = place;
-        let about = drive.ask(move |drive, served| -> Result<About, bitline::Error> {
-            let block = served.host().block();
-            let block_bytes = block.block_bytes();
-            Ok(About {
-                bytes: drive.data_blocks()? * u64::from(block_bytes),
-                block_bytes,
-                page_bytes: u64::from(block.unit_blocks()) * u64::from(block_bytes),
-                namespace_blocks: block.blocks(),
-                image: drive.image().map(Path::to_owned),
-                control,
-            })
-        })?;
-        let about = about.map_err(EngineError::from)?;
+        let about = drive.ask(
+            move |drive, served| -> Result<(About, u32), bitline::Error> {
+                let block = served.host().block();
+                let block_bytes = block.block_bytes();
+                let about = About {
+                    bytes: drive.data_blocks()? * u64::from(block_bytes),
+                    block_bytes,
+                    page_bytes: u64::from(block.unit_blocks()) * u64::from(block_bytes),
+                    namespace_blocks: block.blocks(),
+                    image: drive.image().map(Path::to_owned),
+                    control,
+                };
+                Ok((about, drive.config().device().nand.geometry.page_bytes))
+            },
+        )?;
+        let (about, page_bytes) = about.map_err(EngineError::from)?;
         if about.bytes == 0 {
             return Err(FuseError::Empty);
         }
@@ -159,7 +162,7 @@ impl FuseServer {
         };
         let session = Session::new(Settings, folder, &options()).map_err(failed)?;
         let device = Device::of(session.as_fd()).map_err(failed)?;
-        let pool = DataPool::new(drive.doorbell().clone());
+        let pool = DataPool::new(drive.doorbell().clone(), page_bytes as usize);
         let intake = Intake {
             names: Names::start(contents, device.clone()).map_err(failed)?,
             device: device.clone(),

@@ -6,7 +6,7 @@ use bitline::Error;
 use bitline::inside::InsideHost;
 use bitline::inside::sim::resource::Access;
 
-use super::data::Data;
+use super::data::{Data, Room};
 use crate::engine::Served;
 
 /// The logical blocks around bytes, and where in them the bytes lie.
@@ -21,8 +21,8 @@ pub(super) fn blocks_around(bytes: &Range<u64>, block_bytes: u32) -> (Range<u64>
 pub(super) async fn read(
     served: &Served,
     blocks: Range<u64>,
-    mut room: Data,
-) -> Result<Data, Error> {
+    mut room: Room,
+) -> Result<Room, Error> {
     served.check_format()?;
     let block = served.host().block();
     let count = (blocks.end - blocks.start) as u32;
@@ -42,14 +42,15 @@ pub(super) async fn read(
 /// Writes bytes. Of logical blocks of which they are a part, the rest is read before.
 pub(super) async fn write(served: &Served, offset: u64, mut data: Data) -> Result<(), Error> {
     let block = served.host().block();
-    let bytes = offset..offset + data.bytes().len() as u64;
+    let bytes = offset..offset + data.length() as u64;
     let (blocks, place) = blocks_around(&bytes, block.block_bytes());
     let _sole = served
         .writing()
         .lock(blocks.clone(), Access::Exclusive)
         .await;
     if inside(&bytes, block.block_bytes().into()) != blocks {
-        return write_parts(served, blocks, place.start, data.bytes()).await;
+        let parts = write_parts(served, blocks, place.start, data.stretches());
+        return Box::pin(parts).await;
     }
     served.check_format()?;
     let buffer = block.lend(data.take());
@@ -63,11 +64,11 @@ pub(super) async fn write(served: &Served, offset: u64, mut data: Data) -> Resul
 }
 
 /// Writes blocks of which all is as it was but `data`, from byte `at` on.
-async fn write_parts(
+async fn write_parts<'a>(
     served: &Served,
     blocks: Range<u64>,
-    at: usize,
-    data: &[u8],
+    mut at: usize,
+    data: impl IntoIterator<Item = &'a [u8]>,
 ) -> Result<(), Error> {
     served.check_format()?;
     let block = served.host().block();
@@ -75,7 +76,10 @@ async fn write_parts(
     let buffer = block.buffer(count)?;
     block.read_all_into(blocks.start, count, &buffer).await?;
     served.check_format()?;
-    buffer.put(at as u64, data)?;
+    for stretch in data {
+        buffer.put(at as u64, stretch)?;
+        at += stretch.len();
+    }
     served
         .host()
         .write_from(blocks.start, count, &buffer)
@@ -141,7 +145,7 @@ async fn write_zeroes(served: &Served, bytes: Range<u64>) -> Result<(), Error> {
         .writing()
         .lock(blocks.clone(), Access::Exclusive)
         .await;
-    write_parts(served, blocks, place.start, &zeroes).await
+    write_parts(served, blocks, place.start, [&zeroes[..]]).await
 }
 
 /// The units that have any of `bytes`.
@@ -175,7 +179,7 @@ mod tests {
     /// Each of the many that are under way has a task of the simulation, which is memory that is had anew, and moved.
     #[test]
     fn requests_take_little_memory() {
-        fn room<F: Future>(_: impl FnOnce(&'static Served, Data) -> F) -> usize {
+        fn room<F: Future, D>(_: impl FnOnce(&'static Served, D) -> F) -> usize {
             size_of::<F>()
         }
         let (reads, writes) = (

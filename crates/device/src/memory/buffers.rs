@@ -4,6 +4,7 @@
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
 
+use bytes::BytesMut;
 use media::nand::Nand;
 use sim::Sim;
 use sim::memory::{Frame, Frames, Slab, prefetch, prefetch_beginning};
@@ -395,6 +396,16 @@ impl Buffers {
         let mut places = self.places.borrow_mut();
         let memory = places.get_mut(id.index())?.memory_of_mut(id)?;
         memory.bytes_mut().map(change)
+    }
+
+    /// Exchanges the memory of a buffer that is as long as a page for other memory that is as long; whether that could be.
+    pub fn exchange(&self, id: BufferId, memory: &mut BytesMut) -> bool {
+        let places = &mut *self.places.borrow_mut();
+        let place = places.get_mut(id.index());
+        match place.and_then(|place| place.memory_of_mut(id)) {
+            Some(Memory::Page(frame)) => frame.exchange(memory),
+            _ => false,
+        }
     }
 
     /// Lets `change` write the second buffer's bytes as the first one's say; does nothing for

@@ -188,6 +188,33 @@ impl HostTransfer {
         copied.unwrap_or(Ok(()))
     }
 
+    /// The same of data that the command does not need in host memory any more: what was lent as a page that fills the buffer is
+    /// taken, not copied.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn take_in(
+        &self,
+        segments: &SegmentList,
+        offset: u64,
+        buffer: BufferId,
+        range: Range<usize>,
+    ) -> Result<(), Status> {
+        let bytes = range.len();
+        let is_taken = match segments.stretches(offset, bytes).next() {
+            Some((address, stretch)) if stretch.len() == bytes => {
+                let mut memory = self.memory.borrow_mut();
+                let page = memory.lent_page(address, bytes as u64);
+                page.is_some_and(|page| self.buffers.exchange(buffer, page))
+            }
+            _ => false,
+        };
+        match is_taken {
+            true => Ok(()),
+            false => self.copy_in(segments, offset, buffer, range),
+        }
+    }
+
     /// Copies part of a buffer to a stretch of a command's data, at `offset` in it.
     ///
     /// # Errors

@@ -1,53 +1,111 @@
 //! Buffers that somebody else owns and lends to the memory for the time of a command, so that nothing is copied to where the
 //! drive reaches it.
 
-use super::MemoryError;
+use std::ops::Range;
+
+use super::{MemoryError, Pages};
 
 /// Where lent buffers begin, beyond whatever an arena reserves; each has 4 GiB of addresses.
 pub(super) const LENT_BASE: u64 = 1 << 62;
 const SLOT_SHIFT: u32 = 32;
 
+/// What is lent.
+#[derive(Debug)]
+pub enum Loan {
+    /// A buffer, which is given back as the drive left it.
+    Buffer(Box<[u8]>),
+    /// Pages, of which the drive may keep any that hold what it was to write, for others of undefined content.
+    Pages(Pages),
+}
+
 /// Buffers that are lent, each in a slot of addresses.
 #[derive(Debug, Default)]
 pub(super) struct Lent {
-    slots: Vec<Option<Box<[u8]>>>,
+    slots: Vec<Option<Loan>>,
     free: Vec<usize>,
     /// Slots to which the drive may still write, though nobody waits for that: not given out again before.
     held: Vec<usize>,
 }
 
+impl Loan {
+    /// Its bytes.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Loan::Buffer(bytes) => bytes.len(),
+            Loan::Pages(pages) => pages.bytes(),
+        }
+    }
+
+    /// What lies in a range of it, in the stretches that it lies in.
+    ///
+    /// # Panics
+    /// It is shorter.
+    pub fn stretches(&self, range: Range<usize>) -> impl Iterator<Item = &[u8]> {
+        let (buffer, pages) = match self {
+            Loan::Buffer(bytes) => (Some(&bytes[range]), None),
+            Loan::Pages(pages) => (None, Some(pages.stretches(range))),
+        };
+        buffer.into_iter().chain(pages.into_iter().flatten())
+    }
+}
+
+impl Default for Loan {
+    fn default() -> Loan {
+        Loan::Buffer(Box::default())
+    }
+}
+
+impl From<Box<[u8]>> for Loan {
+    fn from(bytes: Box<[u8]>) -> Loan {
+        Loan::Buffer(bytes)
+    }
+}
+
+impl From<Pages> for Loan {
+    fn from(pages: Pages) -> Loan {
+        Loan::Pages(pages)
+    }
+}
+
+impl TryFrom<Loan> for Box<[u8]> {
+    type Error = Loan;
+
+    fn try_from(loan: Loan) -> Result<Box<[u8]>, Loan> {
+        match loan {
+            Loan::Buffer(bytes) => Ok(bytes),
+            other => Err(other),
+        }
+    }
+}
+
 impl Lent {
-    /// Takes a buffer in; gives its address.
-    pub(super) fn lend(&mut self, bytes: Box<[u8]>) -> u64 {
-        debug_assert!(bytes.len() as u64 <= 1 << SLOT_SHIFT, "a slot's addresses");
+    /// Takes a loan in; gives its address.
+    pub(super) fn lend(&mut self, loan: Loan) -> u64 {
+        debug_assert!(loan.bytes() as u64 <= 1 << SLOT_SHIFT, "a slot's addresses");
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
             self.slots.len() - 1
         });
-        self.slots[slot] = Some(bytes);
+        self.slots[slot] = Some(loan);
         LENT_BASE + ((slot as u64) << SLOT_SHIFT)
     }
 
     /// Gives the buffer at `address` back; its slot `stays` where commands that nobody waits for may still reach it.
-    pub(super) fn take_back(
-        &mut self,
-        address: u64,
-        stays: bool,
-    ) -> Result<Box<[u8]>, MemoryError> {
+    pub(super) fn take_back(&mut self, address: u64, stays: bool) -> Result<Loan, MemoryError> {
         let (slot, offset) = place(address);
-        let bytes = self.slots.get_mut(slot).and_then(Option::take);
-        match bytes {
-            Some(bytes) if offset == 0 => {
+        let loan = self.slots.get_mut(slot).and_then(Option::take);
+        match loan {
+            Some(loan) if offset == 0 => {
                 match stays {
                     true => self.held.push(slot),
                     false => self.free.push(slot),
                 }
-                Ok(bytes)
+                Ok(loan)
             }
-            bytes => {
+            loan => {
                 // Not where one begins: what lies there stays.
                 if let Some(there) = self.slots.get_mut(slot) {
-                    *there = bytes;
+                    *there = loan;
                 }
                 Err(MemoryError::NotAllocated { address })
             }
@@ -69,28 +127,44 @@ impl Lent {
         }
     }
 
-    pub(super) fn slice(&self, address: u64, length: u64) -> Result<&[u8], MemoryError> {
-        let (slot, offset) = place(address);
-        let end = offset.checked_add(length);
-        let bytes = self.slots.get(slot).and_then(Option::as_ref);
-        bytes
-            .zip(end)
-            .and_then(|(bytes, end)| bytes.get(offset as usize..end as usize))
-            .ok_or(MemoryError::OutOfRange { address, length })
+    /// What lies there, if it lies together.
+    pub(super) fn slice(&self, address: u64, length: u64) -> Option<&[u8]> {
+        let (slot, range) = stretch(address, length)?;
+        match self.slots.get(slot)?.as_ref()? {
+            Loan::Buffer(bytes) => bytes.get(range),
+            Loan::Pages(pages) => pages.slice(range),
+        }
     }
 
-    pub(super) fn slice_mut(
+    /// The same, to be changed.
+    pub(super) fn slice_mut(&mut self, address: u64, length: u64) -> Option<&mut [u8]> {
+        let (slot, range) = stretch(address, length)?;
+        match self.slots.get_mut(slot)?.as_mut()? {
+            Loan::Buffer(bytes) => bytes.get_mut(range),
+            Loan::Pages(pages) => pages.slice_mut(range),
+        }
+    }
+
+    /// The pages that it lies in, and where in them.
+    pub(super) fn pages(&self, address: u64, length: u64) -> Option<(&Pages, Range<usize>)> {
+        let (slot, range) = stretch(address, length)?;
+        match self.slots.get(slot)?.as_ref()? {
+            Loan::Pages(pages) => Some((pages, range)),
+            Loan::Buffer(_) => None,
+        }
+    }
+
+    /// The same, to be changed.
+    pub(super) fn pages_mut(
         &mut self,
         address: u64,
         length: u64,
-    ) -> Result<&mut [u8], MemoryError> {
-        let (slot, offset) = place(address);
-        let end = offset.checked_add(length);
-        let bytes = self.slots.get_mut(slot).and_then(Option::as_mut);
-        bytes
-            .zip(end)
-            .and_then(|(bytes, end)| bytes.get_mut(offset as usize..end as usize))
-            .ok_or(MemoryError::OutOfRange { address, length })
+    ) -> Option<(&mut Pages, Range<usize>)> {
+        let (slot, range) = stretch(address, length)?;
+        match self.slots.get_mut(slot)?.as_mut()? {
+            Loan::Pages(pages) => Some((pages, range)),
+            Loan::Buffer(_) => None,
+        }
     }
 }
 
@@ -103,15 +177,30 @@ fn place(address: u64) -> (usize, u64) {
     )
 }
 
+/// The slot of `length` bytes, and where in it they are.
+fn stretch(address: u64, length: u64) -> Option<(usize, Range<usize>)> {
+    let (slot, offset) = (address >= LENT_BASE).then(|| place(address))?;
+    Some((slot, offset as usize..offset.checked_add(length)? as usize))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::{Dma, HostMemory};
+    use super::super::{Dma, HostMemory, MemoryError};
+    use super::Loan;
+
+    fn buffer(given: Result<Loan, MemoryError>) -> Box<[u8]> {
+        given.expect("it is lent").try_into().expect("as a buffer")
+    }
+
+    fn lend(memory: &mut HostMemory, bytes: Vec<u8>) -> u64 {
+        memory.lend(bytes.into_boxed_slice())
+    }
 
     #[test]
     fn a_lent_buffer_is_memory_until_it_is_taken_back() {
         let mut memory = HostMemory::new();
-        let first = memory.lend(vec![1; 4096].into());
-        let second = memory.lend(vec![2; 10].into());
+        let first = lend(&mut memory, vec![1; 4096]);
+        let second = lend(&mut memory, vec![2; 10]);
         assert_ne!(first, second);
         memory.write(first + 4095, &[9]).expect("its last byte");
         assert!(memory.write(first + 4095, &[9, 9]).is_err());
@@ -119,7 +208,7 @@ mod tests {
         memory.read(second, &mut byte).expect("its first byte");
         assert_eq!(byte, [2]);
         assert!(memory.take_back(first + 1).is_err());
-        let back = memory.take_back(first).expect("it is lent");
+        let back = buffer(memory.take_back(first));
         assert_eq!((back[0], back[4095]), (1, 9));
         assert!(memory.read(first, &mut byte).is_err());
         assert!(memory.take_back(first).is_err());
@@ -129,13 +218,13 @@ mod tests {
     #[test]
     fn what_is_given_up_stays_until_the_drive_is_done() {
         let mut memory = HostMemory::new();
-        let lent = memory.lend(vec![1; 8].into());
+        let lent = lend(&mut memory, vec![1; 8]);
         memory.hold();
         memory.give_up(lent);
         memory.write(lent, &[5]).expect("the drive may write to it");
         memory.let_go();
         assert!(memory.write(lent, &[5]).is_err());
-        let lent = memory.lend(vec![1; 8].into());
+        let lent = lend(&mut memory, vec![1; 8]);
         memory.give_up(lent);
         assert!(memory.slice(lent, 1).is_err(), "nobody writes to it");
     }
@@ -144,15 +233,15 @@ mod tests {
     #[test]
     fn what_is_taken_back_too_early_is_in_nobodys_way() {
         let mut memory = HostMemory::new();
-        let first = memory.lend(vec![1; 8].into());
+        let first = lend(&mut memory, vec![1; 8]);
         memory.hold();
-        let back = memory.take_back(first).expect("it is lent");
-        let other = memory.lend(vec![2; 8].into());
+        let back = buffer(memory.take_back(first));
+        let other = lend(&mut memory, vec![2; 8]);
         assert_ne!(first, other);
         assert!(memory.write(first, &[5]).is_err());
         assert_eq!(back[0], 1);
         memory.let_go();
-        assert_eq!(memory.lend(vec![3; 8].into()), first);
-        assert_eq!(memory.take_back(other).expect("it is lent")[0], 2);
+        assert_eq!(lend(&mut memory, vec![3; 8]), first);
+        assert_eq!(buffer(memory.take_back(other))[0], 2);
     }
 }

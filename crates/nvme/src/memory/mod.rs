@@ -1,10 +1,14 @@
 //! The memory of the host that a drive reaches by direct memory access.
 
 mod lent;
+mod pages;
 
+use bytes::BytesMut;
 use thiserror::Error;
 
+pub use self::lent::Loan;
 use self::lent::{LENT_BASE, Lent};
+pub use self::pages::Pages;
 use crate::status::Status;
 
 /// Bytes of a host memory page (CC.MPS = 0; Base 3.1.4.5). PRP entries are pages of this size.
@@ -66,6 +70,12 @@ pub trait Dma {
     /// # Errors
     /// [`MemoryError::OutOfRange`] if any byte does not exist; nothing is then written.
     fn write(&mut self, address: u64, from: &[u8]) -> Result<(), MemoryError>;
+
+    /// The page of `bytes` at `address`, if there is one that the drive may keep once a command has written what lies there: it
+    /// puts another one in its place, as long, of undefined content.
+    fn lent_page(&mut self, _address: u64, _bytes: u64) -> Option<&mut BytesMut> {
+        None
+    }
 }
 
 /// A stretch of contiguous addresses, given out from its start.
@@ -205,24 +215,24 @@ impl HostMemory {
         }
     }
 
-    /// Makes `bytes`, no more than 4 GiB, part of the memory until [`HostMemory::take_back`], without a copy; gives their address.
-    /// They count toward no limit.
-    pub fn lend(&mut self, bytes: Box<[u8]>) -> u64 {
-        self.lent.lend(bytes)
+    /// Makes a loan, of no more than 4 GiB, part of the memory until [`HostMemory::take_back`], without a copy; gives its address.
+    /// It counts toward no limit.
+    pub fn lend(&mut self, loan: impl Into<Loan>) -> u64 {
+        self.lent.lend(loan.into())
     }
 
-    /// Gives back the buffer that was lent at `address`, when every command that may reach it has completed.
+    /// Gives back what was lent at `address`, when every command that may reach it has completed.
     ///
     /// # Errors
     /// [`MemoryError::NotAllocated`] if none was.
-    pub fn take_back(&mut self, address: u64) -> Result<Box<[u8]>, MemoryError> {
+    pub fn take_back(&mut self, address: u64) -> Result<Loan, MemoryError> {
         match address >= LENT_BASE {
             true => self.lent.take_back(address, self.holds > 0),
             false => Err(MemoryError::NotAllocated { address }),
         }
     }
 
-    /// Drops the buffer that was lent at `address`, of a command that nobody waits for any more: as soon as nothing that is freed
+    /// Drops what was lent at `address`, of a command that nobody waits for any more: as soon as nothing that is freed
     /// is held.
     pub fn give_up(&mut self, address: u64) {
         if self.holds > 0 {
@@ -235,10 +245,11 @@ impl HostMemory {
     /// The `length` bytes at `address`.
     ///
     /// # Errors
-    /// [`MemoryError::OutOfRange`].
+    /// [`MemoryError::OutOfRange`], also if they lie on several lent pages.
     pub fn slice(&self, address: u64, length: u64) -> Result<&[u8], MemoryError> {
         if address >= LENT_BASE {
-            return self.lent.slice(address, length);
+            let slice = self.lent.slice(address, length);
+            return slice.ok_or(MemoryError::OutOfRange { address, length });
         }
         let (index, start, end) = self.locate(address, length)?;
         Ok(&self.regions[index].bytes[start..end])
@@ -247,10 +258,11 @@ impl HostMemory {
     /// The `length` bytes at `address`, to be changed.
     ///
     /// # Errors
-    /// [`MemoryError::OutOfRange`].
+    /// As [`HostMemory::slice`].
     pub fn slice_mut(&mut self, address: u64, length: u64) -> Result<&mut [u8], MemoryError> {
         if address >= LENT_BASE {
-            return self.lent.slice_mut(address, length);
+            let slice = self.lent.slice_mut(address, length);
+            return slice.ok_or(MemoryError::OutOfRange { address, length });
         }
         let (index, start, end) = self.locate(address, length)?;
         Ok(&mut self.regions[index].bytes[start..end])
@@ -318,14 +330,32 @@ impl HostMemory {
 
 impl Dma for HostMemory {
     fn read(&self, address: u64, into: &mut [u8]) -> Result<(), MemoryError> {
-        into.copy_from_slice(self.slice(address, into.len() as u64)?);
+        let length = into.len() as u64;
+        match self.slice(address, length) {
+            Ok(bytes) => into.copy_from_slice(bytes),
+            Err(error) => {
+                let (pages, at) = self.lent.pages(address, length).ok_or(error)?;
+                pages.read(at.start, into).ok_or(error)?;
+            }
+        }
         Ok(())
     }
 
     fn write(&mut self, address: u64, from: &[u8]) -> Result<(), MemoryError> {
-        self.slice_mut(address, from.len() as u64)?
-            .copy_from_slice(from);
+        let length = from.len() as u64;
+        match self.slice_mut(address, length) {
+            Ok(bytes) => bytes.copy_from_slice(from),
+            Err(error) => {
+                let (pages, at) = self.lent.pages_mut(address, length).ok_or(error)?;
+                pages.write(at.start, from).ok_or(error)?;
+            }
+        }
         Ok(())
+    }
+
+    fn lent_page(&mut self, address: u64, bytes: u64) -> Option<&mut BytesMut> {
+        let (pages, place) = self.lent.pages_mut(address, bytes)?;
+        pages.page_mut(place)
     }
 }
 

@@ -122,6 +122,19 @@ impl Frame {
         &mut page.bytes
     }
 
+    /// Exchanges its memory, with what it holds, for other memory that is as long; whether that could be. Not if others hold it.
+    pub fn exchange(&mut self, memory: &mut BytesMut) -> bool {
+        let Some(page) = Rc::get_mut(&mut self.0) else {
+            return false;
+        };
+        let is_fit = memory.len() == page.bytes.len()
+            && memory.as_ptr().align_offset(align_of::<u64>()) == 0;
+        if is_fit {
+            std::mem::swap(&mut page.bytes, memory);
+        }
+        is_fit
+    }
+
     /// Makes it another one with the same content.
     #[cold]
     fn unshare(&mut self) {
@@ -186,6 +199,26 @@ mod tests {
         assert_eq!(frames.0.state.borrow().held, 2);
         drop(one);
         assert_eq!(frames.take().bytes().as_ptr(), at, "it is used again");
+    }
+
+    #[test]
+    fn memory_is_exchanged_unless_others_have_it() {
+        let frames = Frames::of_pages(4);
+        let mut frame = frames.take();
+        frame.bytes_mut().fill(7);
+        let mut other = new_chunk(32, false);
+        other.truncate(32);
+        assert!(frame.exchange(&mut other));
+        assert_eq!((frame.bytes(), &other[..]), (&[0; 32][..], &[7; 32][..]));
+        let shared = frame.clone();
+        assert!(!frame.exchange(&mut other), "another one holds it, too");
+        drop(shared);
+        let mut odd = new_chunk(40, false).split_off(1);
+        odd.truncate(32);
+        assert!(!frame.exchange(&mut odd), "no word begins there");
+        other.truncate(31);
+        assert!(!frame.exchange(&mut other), "it is shorter");
+        assert_eq!(frame.words(), [0; 4]);
     }
 
     #[test]

@@ -132,27 +132,26 @@ impl Controller {
         }
         let mut buffers: Vec<Buffer<'_>> = Vec::with_capacity(count_of_buffers as usize);
         let mut slices = Vec::with_capacity(pieces.len());
-        for piece in pieces {
-            if piece.base == 0 {
-                buffers.push(self.buffers.take());
-            }
-            let buffer = buffers.last().map_or(BufferId::NONE, Buffer::id);
-            self.fill(piece, buffer, data)?;
-            slices.push(piece.in_buffer(buffer));
+        for together in pieces.chunk_by(|_, next| next.base != 0) {
+            let buffer = self.buffers.take();
+            self.fill(together, buffer.id(), data)?;
+            slices.extend(together.iter().map(|piece| piece.in_buffer(buffer.id())));
+            buffers.push(buffer);
         }
         let begin = start + first;
         self.write_slices(namespace, begin..begin + count, &slices, force)
             .await
     }
 
-    /// Puts a piece of a command's data into its page buffer.
-    fn fill(&self, piece: &Piece, buffer: BufferId, data: Data<'_>) -> Result<(), Status> {
-        let place = piece.place();
+    /// Puts pieces of a command's data, which follow one another, into their page buffer.
+    fn fill(&self, pieces: &[Piece], buffer: BufferId, data: Data<'_>) -> Result<(), Status> {
+        let (first, last) = (&pieces[0], &pieces[pieces.len() - 1]);
+        let place = first.place().start..last.place().end;
         match data {
-            Data::Host(segments) => self.port.copy_in(segments, piece.offset, buffer, place),
+            Data::Host(segments) => self.port.take_in(segments, first.offset, buffer, place),
             Data::Copied(bytes) => {
                 self.buffers.with_mut(buffer, |page| {
-                    let from = piece.offset as usize..piece.offset as usize + place.len();
+                    let from = first.offset as usize..first.offset as usize + place.len();
                     page[place].copy_from_slice(&bytes[from]);
                 });
                 Ok(())

@@ -2,7 +2,7 @@
 //! take longer than all else that is done for it.
 
 use super::Cache;
-use super::table::SlotId;
+use super::table::{SlotId, Table};
 use crate::ftl::Lpn;
 
 /// What is fetched of a slot: one thing after another, as each says where the next is, with something else to do between them.
@@ -37,10 +37,7 @@ impl Cache {
             (_, None) => {}
             (Step::Slot, Some(id)) => table.prefetch_slot(id),
             (Step::Place, Some(id)) => self.buffers.prefetch(table.slot(id).place.0),
-            (Step::Content, Some(id)) => {
-                let (buffer, base) = table.slot(id).place;
-                self.buffers.prefetch_content(buffer, base);
-            }
+            (Step::Content, Some(id)) => self.prefetch_content(&table, id),
         }
     }
 
@@ -48,8 +45,13 @@ impl Cache {
     pub(super) fn prefetch_contents(&self, group: &[SlotId]) {
         let table = self.table.borrow();
         for id in group {
-            let (buffer, base) = table.slot(*id).place;
-            self.buffers.prefetch_content(buffer, base);
+            self.prefetch_content(&table, *id);
         }
+    }
+
+    #[inline]
+    fn prefetch_content(&self, table: &Table, id: SlotId) {
+        let (buffer, base) = table.slot(id).place;
+        self.buffers.prefetch_content(buffer, base);
     }
 }

@@ -22,6 +22,9 @@ pub struct Buffer {
 
 /// A buffer that somebody lends, of whose data nothing is copied. If it is dropped, so is what was lent, when no command reaches it
 /// any more.
+///
+/// If it is of [`Pages`](nvme::Pages), it can be written from once: the drive may have kept any of them, and what lies in their places
+/// is undefined. Only what is on one page can be looked at then, or put there.
 pub struct LentBuffer<L = Box<[u8]>> {
     buffer: Buffer,
     loan: PhantomData<L>,

@@ -16,7 +16,7 @@ pub(super) const MUCH_BYTES: usize = 64 << 10;
 /// Bytes that requests under way have together, at most: more than all of those have that the kernel does not wait for itself, or
 /// what it asks for besides would wait behind them.
 const UNDER_WAY_BYTES: u64 = 144 << 20;
-/// Bytes that are kept for later requests, at most: those of 32 that are as long as can be.
+/// Bytes of buffers that are kept for later requests, at most: those of 32 that are as long as can be.
 const SPARE_BYTES_MAX: usize = 32 << 20;
 /// The smallest pages that data comes in: for smaller ones, the kernel would take longer to find the next than to copy.
 const PAGE_BYTES_MIN: usize = 4096;
@@ -34,24 +34,25 @@ pub(super) struct DataPool {
 /// Memory that nobody has.
 struct Spare {
     buffers: Buffers,
-    /// Pages for the data of whole requests.
+    /// Pages for the data of whole requests: all that there ever were, no more than can be under way. Most lie in what was the
+    /// drive's own memory, to which dropping them gives nothing back.
     pages: Vec<Pages>,
 }
 
 /// Room for what is read. It counts for the budget until it is dropped, as data does.
 pub(super) struct Room {
-    memory: Held<Box<[u8]>>,
+    pooled: Pooled<Box<[u8]>>,
     bytes: Range<usize>,
 }
 
 /// The data of a write.
 pub(super) struct Data {
-    memory: Held<Loan>,
+    pooled: Pooled<Loan>,
     length: usize,
 }
 
 /// Memory of a pool, of which a request takes a part.
-struct Held<L: Default + Into<Loan>> {
+struct Pooled<L: Default + Into<Loan>> {
     memory: L,
     pool: DataPool,
     _share: Share,
@@ -90,7 +91,7 @@ impl DataPool {
         let buffer = self.buffer(length);
         let counted = buffer.len();
         Room {
-            memory: self.hold(buffer, counted),
+            pooled: self.hold(buffer, counted),
             bytes,
         }
     }
@@ -126,7 +127,7 @@ impl DataPool {
         let memory = memory.into();
         let counted = memory.bytes();
         Data {
-            memory: self.hold(memory, counted),
+            pooled: self.hold(memory, counted),
             length,
         }
     }
@@ -135,8 +136,8 @@ impl DataPool {
         self.spare().buffers.take(KERNEL, length, false)
     }
 
-    fn hold<L: Default + Into<Loan>>(&self, memory: L, bytes: usize) -> Held<L> {
-        Held {
+    fn hold<L: Default + Into<Loan>>(&self, memory: L, bytes: usize) -> Pooled<L> {
+        Pooled {
             memory,
             pool: self.clone(),
             _share: self.budget.take(bytes as u64),
@@ -152,12 +153,7 @@ impl Spare {
     fn give_back(&mut self, memory: Loan) {
         match memory {
             Loan::Buffer(buffer) => self.buffers.give_back(KERNEL, buffer),
-            Loan::Pages(pages) => {
-                let kept: usize = self.pages.iter().map(Pages::bytes).sum();
-                if kept + pages.bytes() <= SPARE_BYTES_MAX {
-                    self.pages.push(pages);
-                }
-            }
+            Loan::Pages(pages) => self.pages.push(pages),
         }
     }
 }
@@ -165,17 +161,17 @@ impl Spare {
 impl Room {
     /// What was read.
     pub(super) fn bytes(&self) -> &[u8] {
-        &self.memory.memory[self.bytes.clone()]
+        &self.pooled.memory[self.bytes.clone()]
     }
 
     /// All of it, to be lent to the drive.
     pub(super) fn take(&mut self) -> Box<[u8]> {
-        std::mem::take(&mut self.memory.memory)
+        std::mem::take(&mut self.pooled.memory)
     }
 
     /// What [`Room::take`] gave is back.
     pub(super) fn put_back(&mut self, buffer: Box<[u8]>) {
-        self.memory.memory = buffer;
+        self.pooled.memory = buffer;
     }
 }
 
@@ -185,23 +181,23 @@ impl Data {
         self.length
     }
 
-    /// The data, in the stretches that it lies in.
+    /// The data, in the stretches that it lies in. It has not been taken.
     pub(super) fn stretches(&self) -> impl Iterator<Item = &[u8]> {
-        self.memory.memory.stretches(0..self.length)
+        self.pooled.memory.stretches(0..self.length)
     }
 
     /// All that it lies in, to be lent to the drive. Nobody needs the data afterwards.
     pub(super) fn take(&mut self) -> Loan {
-        std::mem::take(&mut self.memory.memory)
+        std::mem::take(&mut self.pooled.memory)
     }
 
     /// What [`Data::take`] gave, or what the drive gave for it, is back.
     pub(super) fn put_back(&mut self, memory: Loan) {
-        self.memory.memory = memory;
+        self.pooled.memory = memory;
     }
 }
 
-impl<L: Default + Into<Loan>> Drop for Held<L> {
+impl<L: Default + Into<Loan>> Drop for Pooled<L> {
     fn drop(&mut self) {
         let memory = std::mem::take(&mut self.memory);
         self.pool.spare().give_back(memory.into());

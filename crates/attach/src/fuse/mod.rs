@@ -62,7 +62,7 @@ pub enum FuseError {
         source: io::Error,
     },
     /// Files in it are open, or a program works in it.
-    #[error("{}: files there are open, or a program works there", path.display())]
+    #[error("{}: files there are open, a program works there, or another mount namespace has it", path.display())]
     Busy {
         /// The folder.
         path: PathBuf,

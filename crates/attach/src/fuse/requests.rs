@@ -55,11 +55,11 @@ pub(super) async fn write(served: &Served, offset: u64, mut data: Data) -> Resul
     served.check_format()?;
     let buffer = block.lend(data.take());
     let count = (blocks.end - blocks.start) as u32;
-    served
-        .host()
-        .write_from(blocks.start, count, &buffer)
-        .await?;
+    let host = served.host();
+    let written = host.write_from(blocks.start, count, &buffer).await;
+    // Whatever became of it, some of the memory may be the drive's own by now.
     data.put_back(buffer.take_back());
+    written?;
     served.check_format()
 }
 

@@ -405,6 +405,36 @@ fn a_drive_answers() {
     }
 }
 
+/// Much data that the drive keeps as it comes, what it has to copy, and what is too little to be kept, over one another.
+#[test]
+fn data_is_what_was_written_last() {
+    let (engine, kernel) = drive(Pace::None);
+    let mut expected = vec![0; FILE_BYTES as usize];
+    let block = 4096;
+    for round in 0..60_usize {
+        let length = match round % 3 {
+            0 => 31 * block,
+            1 => MUCH_BYTES + 1 + 77 * round,
+            _ => 5000,
+        };
+        let offset = match round % 4 {
+            3 => 1000 * round,
+            _ => 3 * round * block,
+        };
+        let data: Vec<u8> = (0..length).map(|at| (at / 61 + 7 * round) as u8).collect();
+        expected[offset..offset + length].copy_from_slice(&data);
+        kernel.write(round as u64, offset as u64, &data);
+        assert_eq!(kernel.answer().1, 0);
+    }
+    for (number, part) in (0..).zip(expected.chunks(16 * block)) {
+        kernel.read(number, number * part.len() as u64, part.len() as u32);
+        let (unique, error, data) = kernel.answer();
+        assert_eq!((unique, error), (number, 0));
+        assert!(data == part, "part {number}");
+    }
+    engine.close().expect("it has no image");
+}
+
 #[test]
 fn what_is_under_way_when_a_drive_is_closed_is_done() {
     let (engine, kernel) = drive(Pace::Real(0.0001));

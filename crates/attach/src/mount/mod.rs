@@ -56,7 +56,7 @@ pub enum MountError {
         path: PathBuf,
     },
     /// Files in it are open, or a program works in it.
-    #[error("{}: files there are open, or a program works there", path.display())]
+    #[error("{}: files there are open, a program works there, or another mount namespace has it", path.display())]
     Busy {
         /// Where it is mounted.
         path: PathBuf,

@@ -7,6 +7,7 @@ mod cached;
 mod commands;
 mod erasure;
 mod journal;
+mod lent;
 mod names_erased;
 mod namespaces;
 mod placed;

@@ -146,16 +146,14 @@ impl Cache {
             let table = self.table.borrow();
             std::iter::successors(Some(first), |id| table.slot(*id).mate).collect()
         };
+        self.prefetch_contents(&group);
         let mut outcomes: ArrayVec<Result<(), FtlError>, { UNITS_PER_PAGE_MAX as usize }> =
             ArrayVec::new();
         let room = self.buffers.room(Purpose::WriteBack).await;
         {
             let lent = self.lend_place(&self.table.borrow(), &group);
             // Where they lie as they are to be programmed, nothing is copied.
-            let copy = lent.is_none().then(|| {
-                self.prefetch_contents(&group);
-                self.buffers.take()
-            });
+            let copy = lent.is_none().then(|| self.buffers.take());
             let mut units = ArrayVec::<PageSlice, { UNITS_PER_PAGE_MAX as usize }>::new();
             for (number, id) in (0..).zip(&group) {
                 let base = number * self.unit.bytes();

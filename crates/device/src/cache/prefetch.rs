@@ -41,11 +41,14 @@ impl Cache {
         }
     }
 
-    /// The same of a group of slots that go to flash together, of which the places have been fetched.
+    /// The same of a group of slots that go to flash together, of which the places have been fetched. What lies in shared buffers is
+    /// not copied, as a rule.
     pub(super) fn prefetch_contents(&self, group: &[SlotId]) {
         let table = self.table.borrow();
         for id in group {
-            self.prefetch_content(&table, *id);
+            if !self.shared.is_shared(table.slot(*id).place.0) {
+                self.prefetch_content(&table, *id);
+            }
         }
     }
 

@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 
+use bytes::BytesMut;
+
 use super::{MemoryError, Pages};
 
 /// Where lent buffers begin, beyond whatever an arena reserves; each has 4 GiB of addresses.
@@ -39,7 +41,7 @@ impl Loan {
     /// What lies in a range of it, in the stretches that it lies in.
     ///
     /// # Panics
-    /// It is shorter.
+    /// If it is shorter.
     pub fn stretches(&self, range: Range<usize>) -> impl Iterator<Item = &[u8]> {
         let (buffer, pages) = match self {
             Loan::Buffer(bytes) => (Some(&bytes[range]), None),
@@ -127,43 +129,57 @@ impl Lent {
         }
     }
 
+    /// A loan, and where in it a stretch would be.
+    fn find(&self, address: u64, length: u64) -> Option<(&Loan, Range<usize>)> {
+        let (slot, range) = stretch(address, length)?;
+        Some((self.slots.get(slot)?.as_ref()?, range))
+    }
+
+    /// The same, to be changed.
+    fn find_mut(&mut self, address: u64, length: u64) -> Option<(&mut Loan, Range<usize>)> {
+        let (slot, range) = stretch(address, length)?;
+        Some((self.slots.get_mut(slot)?.as_mut()?, range))
+    }
+
     /// What lies there, if it lies together.
     pub(super) fn slice(&self, address: u64, length: u64) -> Option<&[u8]> {
-        let (slot, range) = stretch(address, length)?;
-        match self.slots.get(slot)?.as_ref()? {
-            Loan::Buffer(bytes) => bytes.get(range),
-            Loan::Pages(pages) => pages.slice(range),
+        match self.find(address, length)? {
+            (Loan::Buffer(bytes), range) => bytes.get(range),
+            (Loan::Pages(pages), range) => pages.slice(range),
         }
     }
 
     /// The same, to be changed.
     pub(super) fn slice_mut(&mut self, address: u64, length: u64) -> Option<&mut [u8]> {
-        let (slot, range) = stretch(address, length)?;
-        match self.slots.get_mut(slot)?.as_mut()? {
-            Loan::Buffer(bytes) => bytes.get_mut(range),
-            Loan::Pages(pages) => pages.slice_mut(range),
+        match self.find_mut(address, length)? {
+            (Loan::Buffer(bytes), range) => bytes.get_mut(range),
+            (Loan::Pages(pages), range) => pages.slice_mut(range),
         }
     }
 
-    /// The pages that it lies in, and where in them.
-    pub(super) fn pages(&self, address: u64, length: u64) -> Option<(&Pages, Range<usize>)> {
-        let (slot, range) = stretch(address, length)?;
-        match self.slots.get(slot)?.as_ref()? {
-            Loan::Pages(pages) => Some((pages, range)),
-            Loan::Buffer(_) => None,
+    /// Fills `into` with what lies there, if there is so much.
+    pub(super) fn read(&self, address: u64, into: &mut [u8]) -> Option<()> {
+        match self.find(address, into.len() as u64)? {
+            (Loan::Buffer(bytes), range) => into.copy_from_slice(bytes.get(range)?),
+            (Loan::Pages(pages), range) => pages.read(range.start, into)?,
         }
+        Some(())
     }
 
-    /// The same, to be changed.
-    pub(super) fn pages_mut(
-        &mut self,
-        address: u64,
-        length: u64,
-    ) -> Option<(&mut Pages, Range<usize>)> {
-        let (slot, range) = stretch(address, length)?;
-        match self.slots.get_mut(slot)?.as_mut()? {
-            Loan::Pages(pages) => Some((pages, range)),
-            Loan::Buffer(_) => None,
+    /// Puts `from` there, if there is room for it.
+    pub(super) fn write(&mut self, address: u64, from: &[u8]) -> Option<()> {
+        match self.find_mut(address, from.len() as u64)? {
+            (Loan::Buffer(bytes), range) => bytes.get_mut(range)?.copy_from_slice(from),
+            (Loan::Pages(pages), range) => pages.write(range.start, from)?,
+        }
+        Some(())
+    }
+
+    /// The page of a loan that lies there.
+    pub(super) fn page_mut(&mut self, address: u64, bytes: u64) -> Option<&mut BytesMut> {
+        match self.find_mut(address, bytes)? {
+            (Loan::Pages(pages), range) => pages.page_mut(range),
+            (Loan::Buffer(_), _) => None,
         }
     }
 }

@@ -71,8 +71,8 @@ pub trait Dma {
     /// [`MemoryError::OutOfRange`] if any byte does not exist; nothing is then written.
     fn write(&mut self, address: u64, from: &[u8]) -> Result<(), MemoryError>;
 
-    /// The page of `bytes` at `address`, if there is one that the drive may keep once a command has written what lies there: it
-    /// puts another one in its place, as long, of undefined content.
+    /// The page of `bytes` at `address`, if there is one that the drive may keep, as the data of a command that writes it: it
+    /// puts another one in its place, as long, of undefined content. Whoever needs what lies there once more does not ask for it.
     fn lent_page(&mut self, _address: u64, _bytes: u64) -> Option<&mut BytesMut> {
         None
     }
@@ -331,31 +331,26 @@ impl HostMemory {
 impl Dma for HostMemory {
     fn read(&self, address: u64, into: &mut [u8]) -> Result<(), MemoryError> {
         let length = into.len() as u64;
-        match self.slice(address, length) {
-            Ok(bytes) => into.copy_from_slice(bytes),
-            Err(error) => {
-                let (pages, at) = self.lent.pages(address, length).ok_or(error)?;
-                pages.read(at.start, into).ok_or(error)?;
-            }
+        if address >= LENT_BASE {
+            let read = self.lent.read(address, into);
+            return read.ok_or(MemoryError::OutOfRange { address, length });
         }
+        into.copy_from_slice(self.slice(address, length)?);
         Ok(())
     }
 
     fn write(&mut self, address: u64, from: &[u8]) -> Result<(), MemoryError> {
         let length = from.len() as u64;
-        match self.slice_mut(address, length) {
-            Ok(bytes) => bytes.copy_from_slice(from),
-            Err(error) => {
-                let (pages, at) = self.lent.pages_mut(address, length).ok_or(error)?;
-                pages.write(at.start, from).ok_or(error)?;
-            }
+        if address >= LENT_BASE {
+            let written = self.lent.write(address, from);
+            return written.ok_or(MemoryError::OutOfRange { address, length });
         }
+        self.slice_mut(address, length)?.copy_from_slice(from);
         Ok(())
     }
 
     fn lent_page(&mut self, address: u64, bytes: u64) -> Option<&mut BytesMut> {
-        let (pages, place) = self.lent.pages_mut(address, bytes)?;
-        pages.page_mut(place)
+        self.lent.page_mut(address, bytes)
     }
 }
 

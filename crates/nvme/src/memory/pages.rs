@@ -4,21 +4,23 @@ use std::ops::Range;
 
 use bytes::{Buf, BytesMut};
 
+use super::MEMORY_PAGE_BYTES;
+
 /// Memory in pages of one size, one after another. Whoever it is lent to may keep any of them, for another one in its place.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Pages {
     page_bytes: usize,
     pages: Vec<BytesMut>,
 }
 
-/// What a page begins at: a memory page of the machine, which is what operating systems look for.
-const ALIGNMENT: usize = 4096;
+/// What a page begins at: a memory page, which is what operating systems look for.
+const ALIGNMENT: usize = MEMORY_PAGE_BYTES as usize;
 
 impl Pages {
     /// Zeroes, as many whole pages as `bytes` take.
     ///
     /// # Panics
-    /// Pages of no bytes.
+    /// If pages have no bytes.
     pub fn zeroed(page_bytes: usize, bytes: usize) -> Pages {
         let count = bytes.div_ceil(page_bytes);
         let mut rest = BytesMut::zeroed(count * page_bytes + ALIGNMENT);
@@ -42,7 +44,7 @@ impl Pages {
     /// What lies in a range of it, page for page.
     ///
     /// # Panics
-    /// It is shorter.
+    /// If it is shorter.
     pub fn stretches(&self, range: Range<usize>) -> impl Iterator<Item = &[u8]> {
         self.places(range)
             .map(|(page, place)| &self.pages[page][place])
@@ -50,13 +52,13 @@ impl Pages {
 
     /// What lies in a range, if that is on one page.
     pub(super) fn slice(&self, range: Range<usize>) -> Option<&[u8]> {
-        let (page, place) = self.place(&range)?;
+        let (page, place) = self.place(&range);
         self.pages.get(page)?.get(place)
     }
 
     /// The same, to be changed.
     pub(super) fn slice_mut(&mut self, range: Range<usize>) -> Option<&mut [u8]> {
-        let (page, place) = self.place(&range)?;
+        let (page, place) = self.place(&range);
         self.pages.get_mut(page)?.get_mut(place)
     }
 
@@ -87,15 +89,15 @@ impl Pages {
     /// The page that a range is.
     pub(super) fn page_mut(&mut self, range: Range<usize>) -> Option<&mut BytesMut> {
         let is_one = range.len() == self.page_bytes && range.start.is_multiple_of(self.page_bytes);
-        let page = is_one.then(|| range.start / self.page_bytes)?;
-        self.pages.get_mut(page)
+        let (page, _) = self.place(&range);
+        self.pages.get_mut(page).filter(|_| is_one)
     }
 
-    /// The page that a range is on, and where.
-    fn place(&self, range: &Range<usize>) -> Option<(usize, Range<usize>)> {
-        let page = range.start.checked_div(self.page_bytes)?;
+    /// The page that a range begins on, and where it is from there on.
+    fn place(&self, range: &Range<usize>) -> (usize, Range<usize>) {
+        let page = range.start / self.page_bytes;
         let begin = page * self.page_bytes;
-        Some((page, range.start - begin..range.end - begin))
+        (page, range.start - begin..range.end - begin)
     }
 
     /// Pages that a range is on, and where on each.

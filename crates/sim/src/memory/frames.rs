@@ -3,7 +3,8 @@
 //! copied.
 //!
 //! Their memory comes from the operating system in large chunks: it gives each byte of it only when that is first written, in huge
-//! pages where it has them. Memory asked for page by page would take more time to be had than to be written.
+//! pages where it has them. Memory asked for page by page would take more time to be had than to be written. What is in memory
+//! already that comes from elsewhere is exchanged for a frame's.
 
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
@@ -81,7 +82,8 @@ impl Pool {
         })
     }
 
-    /// Takes one back. With the last one, whoever held it, the operating system gets all memory back, unless there is little.
+    /// Takes one back. With the last one, whoever held it, all memory is let go, unless there is little: the operating system gets
+    /// it back, but for chunks of which somebody has got a part for a frame.
     fn give_back(&self, page: Rc<Page>) {
         let state = &mut *self.state.borrow_mut();
         state.held -= 1;
@@ -122,7 +124,8 @@ impl Frame {
         &mut page.bytes
     }
 
-    /// Exchanges its memory, with what it holds, for other memory that is as long; whether that could be. Not if others hold it.
+    /// Exchanges its memory, with what it holds, for other memory that is as long; whether that could be. Not if others hold it. A
+    /// chunk goes back only when nobody has a part of it: whoever gets one by this exchanges it again, rather than drop it.
     pub fn exchange(&mut self, memory: &mut BytesMut) -> bool {
         let Some(page) = Rc::get_mut(&mut self.0) else {
             return false;
@@ -199,6 +202,19 @@ mod tests {
         assert_eq!(frames.0.state.borrow().held, 2);
         drop(one);
         assert_eq!(frames.take().bytes().as_ptr(), at, "it is used again");
+    }
+
+    #[test]
+    fn frames_begin_at_memory_pages() {
+        for chunk_bytes in [1 << 15, 8 << 20] {
+            let frames = Frames::with_chunks(2048, chunk_bytes);
+            let taken: Vec<Frame> = (0..5).map(|_| frames.take()).collect();
+            assert!(
+                taken
+                    .iter()
+                    .all(|frame| frame.bytes().as_ptr().addr() % 4096 == 0)
+            );
+        }
     }
 
     #[test]

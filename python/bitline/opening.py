@@ -109,8 +109,8 @@ def connect(
         timeout: Seconds that a step of connecting may take, and after which silence of the drive is an error.
         header_digest: Whether headers are protected by a CRC.
         data_digest: Whether data is.
-        host_nqn: The name of this host, which `bitline serve --host NQN` admits. One made of the machine and
-            the process unless it is given.
+        host_nqn: The name of this host, which `bitline serve --host NQN` admits. That in the environment
+            variable `BITLINE_HOST_NQN` unless it is given, or else one made of the machine and the process.
 
     Returns:
         The drive. Close it, or use it in a `with` statement: that ends the connection, not the drive.
@@ -119,6 +119,7 @@ def connect(
         UsageError: An address or a name that is none.
         ConnectionError: Nobody answers, or not as NVMe/TCP says, or the target is no drive of Bitline's.
     """
+    host_nqn = host_nqn or os.environ.get("BITLINE_HOST_NQN") or None
     native = _bitline.connect(
         address, timeout, header_digest=header_digest, data_digest=data_digest, host_nqn=host_nqn
     )

@@ -1,9 +1,13 @@
 //! A drive that is served as a file, and mounted: everything from the image to the mount point, set up and undone.
 
+use std::fs;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use bitline::Drive;
 use bitline::inside::InsideHost;
+use rustix::io::Errno;
 
 use crate::engine::{EngineError, Handle, Pace, Snapshot};
 use crate::fuse::{FuseError, FuseServer, Place};
@@ -96,6 +100,9 @@ pub struct Attachment {
     notes: Notes,
 }
 
+/// How long a server that was killed may take until it is gone, after what it served.
+const PATIENCE: Duration = Duration::from_secs(3);
+
 impl Attachment {
     /// Undoes what servers that crashed have left, opens a drive, and attaches it to the folder `at`: its file is there, or the
     /// file system on it, which is made if the drive is blank. What was done is undone if something fails.
@@ -109,8 +116,16 @@ impl Attachment {
         options: &Options,
     ) -> Result<Attachment, AttachError> {
         let notes = Notes::default();
-        for line in Mounts::undo_stale()? {
-            notes.note(line);
+        let began = Instant::now();
+        loop {
+            for line in Mounts::undo_stale()? {
+                notes.note(line);
+            }
+            // Whose server is not wholly gone yet is left alone, and its folder cannot be mounted on.
+            if !is_dead(at) || began.elapsed() > PATIENCE {
+                break;
+            }
+            thread::sleep(Duration::from_millis(20));
         }
         let mut mounts = Mounts::plan(image, at, options.mount.is_some())?;
         let serving = match Serving::open(open, options.pace) {
@@ -249,6 +264,12 @@ fn beneath(drive: &Handle) -> Result<Beneath, EngineError> {
         })
     })?;
     Ok(found?)
+}
+
+/// Whether something is mounted in a folder that nobody serves any more.
+fn is_dead(folder: &Path) -> bool {
+    let found = fs::metadata(folder);
+    found.is_err_and(|error| Errno::from_io_error(&error) == Some(Errno::NOTCONN))
 }
 
 /// The options of a server that listens where it is asked to, and at the control socket; none if it is to listen nowhere.

@@ -71,7 +71,8 @@ impl Host {
                 let block_bytes = u64::from(self.block.block_bytes());
                 Err(Error::usage(format!(
                     "{:?}: its {blocks} blocks from {first} on are parts of logical pages of {} bytes, and the drive works on whole \
-                     ones: have it map blocks of the file system (ftl.mapping_unit_bytes = 4096)",
+                     ones: make a drive that maps blocks of the file system (ftl.mapping_unit_bytes = 4096), as `bitline attach` does \
+                     where there is no image yet",
                     object.name,
                     per_page * block_bytes,
                 )))

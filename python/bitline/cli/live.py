@@ -29,6 +29,8 @@ _KINDS = {
     "admin": "admin",
     "other": "other",
 }
+#: Columns of the live table.
+_WIDTH = 80
 #: Parts of the drive's own statistics that a line has no room for.
 _LISTS = ("channel_utilizations", "die_utilizations", "energy", "tenants")
 
@@ -45,12 +47,14 @@ class Rates:
 
 
 def table(title: str, snapshot: Snapshot, before: Snapshot | None) -> "Table":
-    """The live table, of 80 columns: requests by kind, with their latencies, and a line on the drive."""
+    """The live table, of 80 columns: requests by kind, with their latencies, and lines on the drive."""
     from rich.table import Table
     from rich.text import Text
 
     rates = Rates(snapshot, before)
-    shown = Table(title=Text(title), title_justify="left", caption=Text(facts(snapshot)), width=80)
+    shown = Table(
+        title=Text(title), title_justify="left", caption=Text(_caption(snapshot, before)), width=_WIDTH
+    )
     shown.caption_justify = "left"
     shown.add_column("")
     for name in ("Requests", "a second", "Bytes/s", "p50", "p99", "p99.9"):
@@ -64,8 +68,25 @@ def table(title: str, snapshot: Snapshot, before: Snapshot | None) -> "Table":
     return shown
 
 
+def _caption(snapshot: Snapshot, before: Snapshot | None) -> str:
+    """What the table's columns are, and the drive's facts, in lines that break between them."""
+    when = "just now" if before else "since the start"
+    lines = [f"rates {when}, by the wall clock; latencies simulated, since the start"]
+    for fact in _facts(snapshot):
+        joined = f"{lines[-1]}; {fact}"
+        if len(lines) == 1 or len(joined) > _WIDTH:
+            lines.append(fact)
+        else:
+            lines[-1] = joined
+    return "\n".join(lines)
+
+
 def facts(snapshot: Snapshot) -> str:
-    """The drive in a line or two: clocks, drift, write amplification, energy and what failed."""
+    """The drive in a line: clocks, drift, write amplification, energy and what failed."""
+    return "; ".join(_facts(snapshot))
+
+
+def _facts(snapshot: Snapshot) -> list[str]:
     drift, drive = snapshot["drift"], snapshot["drive"]
     parts = [
         f"simulated {duration(snapshot['simulated_s'] * 1e9)} in {duration(snapshot['wall_s'] * 1e9)}",
@@ -79,7 +100,7 @@ def facts(snapshot: Snapshot) -> str:
     failed = sum(kind["failed"] for kind in snapshot["kinds"])
     if failed:
         parts.append(f"failed {plain(failed)}")
-    return "; ".join(parts)
+    return parts
 
 
 def log_line(snapshot: Snapshot, before: Snapshot | None) -> str:

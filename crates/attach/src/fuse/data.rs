@@ -34,8 +34,8 @@ pub(super) struct DataPool {
 /// Memory that nobody has.
 struct Spare {
     buffers: Buffers,
-    /// Pages for the data of whole requests: all that there ever were, no more than can be under way. Most lie in what was the
-    /// drive's own memory, to which dropping them gives nothing back.
+    /// Pages for the data of whole requests: all that there ever were, no more than can be under way. Most lie in parts of what was
+    /// the drive's own memory: where they were dropped, others would be made in their place, and those parts be of no use.
     pages: Vec<Pages>,
 }
 

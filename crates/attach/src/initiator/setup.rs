@@ -161,11 +161,14 @@ fn connect(
             let name_at = connect_error(offset_of!(ConnectData, subsystem_nqn), true);
             let is_parameter =
                 completion.status().code() == fabrics_status::INVALID_PARAMETERS.code();
-            let hint = match is_parameter && completion.dw0.get() == name_at {
-                true => {
-                    " (is there a drive of that name? Without a name in the address the target is asked)"
-                }
-                false => "",
+            let is_host = completion.status().code() == fabrics_status::INVALID_HOST.code();
+            let hint = if is_host {
+                " (it admits only hosts that it was told of: `bitline serve --host` takes this name, and `host_nqn` or \
+                 BITLINE_HOST_NQN say another)"
+            } else if is_parameter && completion.dw0.get() == name_at {
+                " (is there a drive of that name? Without a name in the address the target is asked)"
+            } else {
+                ""
             };
             let host = &association.options.host_nqn;
             Err(format!("{what} by host {host}: {name}{hint}"))

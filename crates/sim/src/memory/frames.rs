@@ -31,6 +31,8 @@ struct State {
     chunks: usize,
     /// Frames that somebody holds.
     held: usize,
+    /// Whether somebody has got parts of chunks in exchange.
+    has_exchanged: bool,
     free: Vec<Rc<Page>>,
 }
 
@@ -82,12 +84,12 @@ impl Pool {
         })
     }
 
-    /// Takes one back. With the last one, whoever held it, all memory is let go, unless there is little: the operating system gets
-    /// it back, but for chunks of which somebody has got a part for a frame.
+    /// Takes one back. With the last one, whoever held it, the operating system gets all memory back, unless there is little, or
+    /// chunks would stay of which somebody has a part, and new ones be added to them.
     fn give_back(&self, page: Rc<Page>) {
         let state = &mut *self.state.borrow_mut();
         state.held -= 1;
-        if state.held > 0 || state.chunks <= 1 {
+        if state.held > 0 || state.chunks <= 1 || state.has_exchanged {
             return state.free.push(page);
         }
         state.free.clear();
@@ -124,8 +126,10 @@ impl Frame {
         &mut page.bytes
     }
 
-    /// Exchanges its memory, with what it holds, for other memory that is as long; whether that could be. Not if others hold it. A
-    /// chunk goes back only when nobody has a part of it: whoever gets one by this exchanges it again, rather than drop it.
+    /// Exchanges its memory, with what it holds, for other memory that is as long; whether that could be. Not if others hold it.
+    ///
+    /// A chunk goes back only when nobody has a part of it. Whoever gets one by this exchanges it again, rather than drop it, and
+    /// the pool keeps what it has as long as it lives.
     pub fn exchange(&mut self, memory: &mut BytesMut) -> bool {
         let Some(page) = Rc::get_mut(&mut self.0) else {
             return false;
@@ -134,6 +138,9 @@ impl Frame {
             && memory.as_ptr().align_offset(align_of::<u64>()) == 0;
         if is_fit {
             std::mem::swap(&mut page.bytes, memory);
+            if let Some(pool) = page.pool.upgrade() {
+                pool.state.borrow_mut().has_exchanged = true;
+            }
         }
         is_fit
     }
@@ -251,6 +258,21 @@ mod tests {
         let mut frame = frames.take();
         frame.words_mut().fill(7);
         assert_eq!(frame.words(), [7; 512]);
+    }
+
+    #[test]
+    fn what_comes_and_goes_by_exchange_takes_no_more() {
+        let frames = Frames::with_chunks(512, 1 << 16);
+        let burst = 3 * frames.0.pages_per_chunk;
+        let mut others: Vec<BytesMut> = (0..4).map(|_| BytesMut::zeroed(4096)).collect();
+        for _ in 0..10 {
+            let mut taken: Vec<Frame> = (0..burst).map(|_| frames.take()).collect();
+            for (frame, other) in taken.iter_mut().step_by(7).zip(&mut others) {
+                assert!(frame.exchange(other));
+            }
+            drop(taken);
+            assert_eq!(frames.0.state.borrow().chunks, 3);
+        }
     }
 
     #[test]

@@ -127,15 +127,31 @@ def test_lines_and_a_trace_tell_what_hosts_do(tmp_path: Path) -> None:
     assert json.loads(trace.read_text())["traceEvents"]
 
 
-def test_only_hosts_of_the_list_connect() -> None:
+def test_only_hosts_of_the_list_connect(monkeypatch: pytest.MonkeyPatch) -> None:
     name = "nqn.2026-11.io.example:somebody"
     with served("--host", name, *SMALL_OPTIONS) as (_, address):
-        with pytest.raises((BitlineError, ConnectionError), match="Connect Invalid Host"):
+        with pytest.raises((BitlineError, ConnectionError), match=r"Connect Invalid Host .*BITLINE_HOST_NQN"):
             bitline.connect(address)
+        with monkeypatch.context() as change:
+            change.setenv("BITLINE_HOST_NQN", name)
+            with bitline.connect(address) as drive:
+                assert drive.read(0, 1) == bytes(4096)
         with bitline.connect(address, host_nqn=name) as drive:
             assert drive.read(0, 1) == bytes(4096)
         with pytest.raises(ConnectionError, match="is there a drive of that name"):
             bitline.connect(f"{address}/nqn.2026-11.io.example:other", host_nqn=name)
+
+
+@pytest.mark.parametrize("option", ["--host", "--nqn"])
+def test_names_that_are_none_are_refused_by_the_name_of_the_option(option: str) -> None:
+    run = subprocess.run(
+        [sys.executable, "-m", "bitline", "serve", option, "somebody", *SMALL_OPTIONS],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert run.returncode == 2
+    assert run.stderr.startswith(f'error: {option} "somebody": an NVMe qualified name')
 
 
 @pytest.mark.parametrize("place", ["0.0.0.0:4420", "nowhere", "127.0.0.1", "127.0.0.1:99999", "host:1"])

@@ -1,5 +1,6 @@
 """An HTTP endpoint with the figures of a served drive, which Prometheus reads."""
 
+import errno
 import ipaddress
 import socket
 import threading
@@ -29,7 +30,8 @@ def address(option: str, text: str, risk: str, *, anywhere: bool | None) -> tupl
     host, colon, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not colon or not port.isdecimal() or not 0 <= int(port) <= 65535:
-        raise UsageError(f"{option} {text}: give an address and a port, such as 127.0.0.1:9100")
+        example = text if text.isdecimal() else "9100"
+        raise UsageError(f"{option} {text}: give an address and a port, such as 127.0.0.1:{example}")
     try:
         is_loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -64,7 +66,8 @@ def _family(host: str) -> socket.AddressFamily:
 
 
 def _refused(option: str, where: tuple[str, int], error: OSError) -> UsageError:
-    return UsageError(f"{option} {where[0]}:{where[1]}: {error.strerror or error}")
+    hint = "; give another port, or 0 for any that is free" if error.errno == errno.EADDRINUSE else ""
+    return UsageError(f"{option} {where[0]}:{where[1]}: {error.strerror or error}{hint}")
 
 
 @contextmanager

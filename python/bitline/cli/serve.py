@@ -1,6 +1,7 @@
 """`bitline serve`: a drive that hosts connect to over NVMe/TCP, until Ctrl-C."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -84,15 +85,28 @@ def serve(
     shown = Shown(f"{image or 'a drive in memory'}, pace {pace}", as_json=as_json)
     allow_connections()
     with counted() as signals:
-        server = _bitline.Server(
-            places, wanted, image, socket=socket, pace=pace, hosts=hosts, nqn=nqn, trace=trace
-        )
+        with _options_by_name():
+            server = _bitline.Server(
+                places, wanted, image, socket=socket, pace=pace, hosts=hosts, nqn=nqn, trace=trace
+            )
         try:
             show_until_ended(_Listening(server, socket), shown, signals, place)
         finally:
             server.stop()
     if trace is not None:
         shown.say(f"wrote {trace}")
+
+
+@contextmanager
+def _options_by_name() -> Iterator[None]:
+    """Have errors call options what they are called here."""
+    try:
+        yield
+    except UsageError as error:
+        text = str(error)
+        for theirs, ours in (("allowed_hosts = ", "--host "), ("subsystem_nqn = ", "--nqn ")):
+            text = text.replace(theirs, ours)
+        raise UsageError(text) from error
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,11 @@ _BLOCKS_PER_READ = 4096
 def create(
     file: Image, preset: Preset = None, config: Config = None, set_: Set = None, as_json: Json = False
 ) -> None:
-    """Make an image file for a blank drive. It is sparse: a 2 TB drive takes what is written to it."""
+    """Make an image file for a blank drive. It is sparse: a 2 TB drive takes what is written to it.
+
+    For file systems, let `bitline attach` or `serve` make it: with a cache of what is written, and logical
+    pages of 4 KiB, without which no task runs over files of a mount.
+    """
     if file.exists():
         raise UsageError(f"{file} exists already; remove it first, or choose another name")
     with bitline.open(preset, file, config=config, set=settings(set_)) as drive:

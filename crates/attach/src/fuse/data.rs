@@ -103,12 +103,7 @@ impl DataPool {
         parts: impl IntoIterator<Item = &'a [u8]>,
     ) -> Data {
         let mut buffer = self.buffer(length);
-        let mut rest = &mut buffer[..length];
-        for part in parts {
-            let (here, beyond) = rest.split_at_mut(part.len());
-            here.copy_from_slice(part);
-            rest = beyond;
-        }
+        join(parts, &mut buffer[..length]);
         self.data(buffer, length)
     }
 
@@ -146,6 +141,16 @@ impl DataPool {
 
     fn spare(&self) -> MutexGuard<'_, Spare> {
         self.spare.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Copies parts one after another to where there is room for them.
+pub(super) fn join<'a>(parts: impl IntoIterator<Item = &'a [u8]>, into: &mut [u8]) {
+    let mut rest = into;
+    for part in parts {
+        let (here, beyond) = rest.split_at_mut(part.len());
+        here.copy_from_slice(part);
+        rest = beyond;
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::IoSliceMut;
 
 use bitline::inside::nvme::Pages;
 
-use super::data::{Data, DataPool, MUCH_BYTES, REQUEST_BYTES_MAX};
+use super::data::{Data, DataPool, MUCH_BYTES, REQUEST_BYTES_MAX, join};
 use super::wire::BEFORE_DATA;
 
 /// What memory the kernel looks for at once.
@@ -58,12 +58,8 @@ impl Landing {
     /// All of it.
     pub(super) fn whole(&mut self) -> &[u8] {
         let whole = &mut self.near[self.start..][..self.bytes];
-        let (_, mut rest) = whole.split_at_mut(self.near_bytes.min(self.bytes));
-        for stretch in self.far.stretches(0..rest.len()) {
-            let (here, beyond) = rest.split_at_mut(stretch.len());
-            here.copy_from_slice(stretch);
-            rest = beyond;
-        }
+        let far = &mut whole[self.near_bytes.min(self.bytes)..];
+        join(self.far.stretches(0..far.len()), far);
         whole
     }
 
